@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use icu_casemap::CaseMapper;
+use icu_casemap::{CaseMapper, TitlecaseMapper};
 use icu_casemap::options::TitlecaseOptions;
 use icu_collator::options::{AlternateHandling, CaseLevel, CollatorOptions, MaxVariable, Strength};
 use icu_collator::{CollatorBorrowed, CollatorPreferences};
@@ -48,10 +48,8 @@ impl Collator {
 
     /// A capital at the begin of each word, by the boundaries of Unicode's annex 29.
     pub fn initcap(&self, text: &str) -> String {
-        let title = |word| {
-            let options = TitlecaseOptions::default();
-            CaseMapper::new().titlecase_segment_with_only_case_data_to_string(word, &self.language, options)
-        };
+        let mapper = TitlecaseMapper::new();
+        let title = |word| mapper.titlecase_segment_to_string(word, &self.language, TitlecaseOptions::default());
         text.split_word_bounds().map(title).collect()
     }
 

@@ -70,8 +70,14 @@ fn describe_simple(catalog: &Catalog, path: &[Oid], address: ObjectAddress) -> O
             let c = catalog.collation(oid)?;
             format!("collation {}", catalog.qualified(catalog.collation_is_visible(c, path), c.namespace, &c.name))
         }
-        PG_TS_DICT => format!("text search dictionary {}", regs_name(catalog, oids::REGDICTIONARY, oid, path)?),
-        PG_TS_CONFIG => format!("text search configuration {}", regs_name(catalog, oids::REGCONFIG, oid, path)?),
+        PG_TS_DICT => {
+            catalog.text_search_dictionary(oid)?;
+            format!("text search dictionary {}", regs_name(catalog, oids::REGDICTIONARY, oid, path)?)
+        }
+        PG_TS_CONFIG => {
+            catalog.text_search_config(oid)?;
+            format!("text search configuration {}", regs_name(catalog, oids::REGCONFIG, oid, path)?)
+        }
         PG_STATISTIC_EXT => {
             let s = catalog.statistics_object(oid)?;
             let visible = statistics_are_visible(catalog, s, path);
