@@ -31,16 +31,27 @@ fn demanded(_: &KeyColumn, _: i16, value: &Datum, _: &dyn Session) -> Result<Gin
 /// What a row must have: of NOT nothing is known.
 fn keys_of(query: TsQuery<'_>) -> Result<GinQuery> {
     limits::check_stack()?;
+    limits::tick()?;
     Ok(match query.node() {
         TsNode::Operand(operand) if operand.prefix => GinQuery::Prefix(operand.text.to_vec()),
         TsNode::Operand(operand) => GinQuery::Key(GinKey::Key(key(operand.text))),
         TsNode::Not(_) => GinQuery::ALL,
         TsNode::Binary(operator, left, right) => match (operator, keys_of(left)?, keys_of(right)?) {
-            (Binary::Or, left, right) if left != GinQuery::ALL && right != GinQuery::ALL => GinQuery::Or(vec![left, right]),
+            (Binary::Or, left, right) if left != GinQuery::ALL && right != GinQuery::ALL => match (left, right) {
+                (GinQuery::Or(parts), part) | (part, GinQuery::Or(parts)) => GinQuery::Or(with(parts, part)),
+                (left, right) => GinQuery::Or(vec![left, right]),
+            },
             (Binary::Or, ..) => GinQuery::ALL,
             (_, left, right) if right == GinQuery::ALL => left,
             (_, left, right) if left == GinQuery::ALL => right,
+            (_, GinQuery::And(parts), part) | (_, part, GinQuery::And(parts)) => GinQuery::And(with(parts, part)),
             (_, left, right) => GinQuery::And(vec![left, right]),
         },
     })
+}
+
+/// A list with one part more: a chain of operators becomes a list, which does not nest.
+fn with(mut parts: Vec<GinQuery>, part: GinQuery) -> Vec<GinQuery> {
+    parts.push(part);
+    parts
 }

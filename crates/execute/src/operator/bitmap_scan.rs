@@ -7,6 +7,7 @@ use melba_engine::{Held, IndexScan};
 use melba_fmgr::GinColumn;
 use melba_fmgr::gin::GinQuery;
 use melba_plan::node::BitmapScanNode;
+use melba_types::limits::check_stack;
 use melba_types::{BATCH_ROWS, Batch, Result, RowId};
 
 use super::note_scan;
@@ -60,6 +61,7 @@ impl BitmapScanOp {
 
     /// The rows, in order, that have what a query demands.
     fn rows_of(&self, ctx: &ExecContext, column: &GinColumn, query: &GinQuery) -> Result<Vec<RowId>> {
+        check_stack()?;
         ctx.check_interrupt()?;
         match query {
             GinQuery::Key(key) => {

@@ -43,12 +43,12 @@ fn demanded(column: &KeyColumn, query: &IntQuery) -> GinQuery {
             GinQuery::Key(GinKey::Key(key))
         }
         IntQuery::Not(_) => GinQuery::ALL,
-        IntQuery::And(a, b) => {
-            let parts = [demanded(column, a), demanded(column, b)];
-            GinQuery::And(parts.into_iter().filter(|part| *part != GinQuery::ALL).collect())
+        IntQuery::And(parts) => {
+            let parts = parts.iter().map(|part| demanded(column, part));
+            GinQuery::And(parts.filter(|part| *part != GinQuery::ALL).collect())
         }
-        IntQuery::Or(a, b) => {
-            let parts = vec![demanded(column, a), demanded(column, b)];
+        IntQuery::Or(parts) => {
+            let parts: Vec<GinQuery> = parts.iter().map(|part| demanded(column, part)).collect();
             if parts.contains(&GinQuery::ALL) { GinQuery::ALL } else { GinQuery::Or(parts) }
         }
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use melba_fmgr::{TypeContext, TypeIo};
-use melba_types::limits::check_stack;
+use melba_types::limits::{check_nesting, check_stack, tick};
 use melba_types::{Datum, DbError, Oid, Result, bail, err, oids};
 
 pub const TYPES: &[(Oid, TypeIo)] = &[(oids::QUERY_INT, TypeIo { input, output, receive, send })];
@@ -13,13 +13,17 @@ pub const TYPES: &[(Oid, TypeIo)] = &[(oids::QUERY_INT, TypeIo { input, output, 
 pub enum IntQuery {
     Element(i32),
     Not(Box<IntQuery>),
-    And(Box<IntQuery>, Box<IntQuery>),
-    Or(Box<IntQuery>, Box<IntQuery>),
+    /// Two or more.
+    And(Vec<IntQuery>),
+    /// Two or more.
+    Or(Vec<IntQuery>),
 }
 
 fn input(_: &TypeContext<'_>, text: &str) -> Result<Datum> {
     let mut shown = String::new();
     show(&read(text)?, true, &mut shown)?;
+    // The form shown nests more than the text does.
+    read(&shown)?;
     Ok(Datum::text(shown))
 }
 
@@ -69,24 +73,29 @@ impl Reader<'_> {
     }
 
     fn branches(&mut self) -> Result<IntQuery> {
-        check_stack()?;
-        let mut query = self.factors()?;
-        while self.take(b'|') {
-            query = IntQuery::Or(Box::new(query), Box::new(self.factors()?));
-        }
-        Ok(query)
+        self.list(b'|', Reader::factors, IntQuery::Or)
     }
 
     fn factors(&mut self) -> Result<IntQuery> {
-        let mut query = self.factor()?;
-        while self.take(b'&') {
-            query = IntQuery::And(Box::new(query), Box::new(self.factor()?));
+        self.list(b'&', Reader::factor, IntQuery::And)
+    }
+
+    /// One part, or several with an operator between them. They are no chain, which would nest as deep as the text is long.
+    fn list(&mut self, operator: u8, part: fn(&mut Self) -> Result<IntQuery>, join: fn(Vec<IntQuery>) -> IntQuery) -> Result<IntQuery> {
+        let first = part(self)?;
+        if !self.take(operator) {
+            return Ok(first);
         }
-        Ok(query)
+        let mut parts = vec![first, part(self)?];
+        while self.take(operator) {
+            parts.push(part(self)?);
+        }
+        Ok(join(parts))
     }
 
     fn factor(&mut self) -> Result<IntQuery> {
-        check_stack()?;
+        check_nesting()?;
+        tick()?;
         if self.take(b'!') {
             return Ok(IntQuery::Not(Box::new(self.factor()?)));
         }
@@ -133,17 +142,21 @@ fn show(query: &IntQuery, is_top: bool, out: &mut String) -> Result<()> {
             show(inner, !is_element, out)?;
             out.push_str(if is_element { "" } else { " )" });
         }
-        IntQuery::And(a, b) => {
-            show(a, false, out)?;
-            out.push_str(" & ");
-            show(b, false, out)?;
+        IntQuery::And(parts) => {
+            for (at, part) in parts.iter().enumerate() {
+                out.push_str(if at > 0 { " & " } else { "" });
+                show(part, false, out)?;
+            }
         }
-        IntQuery::Or(a, b) => {
-            out.push_str(if is_top { "" } else { "( " });
-            show(a, false, out)?;
-            out.push_str(" | ");
-            show(b, false, out)?;
-            out.push_str(if is_top { "" } else { " )" });
+        IntQuery::Or(parts) => {
+            // As PostgreSQL's operators, which have two operands each.
+            let pairs = parts.len() - usize::from(is_top);
+            (1..pairs).for_each(|_| out.push_str("( "));
+            for (at, part) in parts.iter().enumerate() {
+                out.push_str(if at > 0 { " | " } else { "" });
+                show(part, false, out)?;
+                out.push_str(if (1..pairs).contains(&at) { " )" } else { "" });
+            }
         }
     }
     Ok(())
@@ -158,8 +171,8 @@ fn holds(query: &IntQuery, set: &[i32]) -> bool {
     match query {
         IntQuery::Element(element) => set.binary_search(element).is_ok(),
         IntQuery::Not(inner) => !holds(inner, set),
-        IntQuery::And(a, b) => holds(a, set) && holds(b, set),
-        IntQuery::Or(a, b) => holds(a, set) || holds(b, set),
+        IntQuery::And(parts) => parts.iter().all(|part| holds(part, set)),
+        IntQuery::Or(parts) => parts.iter().any(|part| holds(part, set)),
     }
 }
 
@@ -176,6 +189,9 @@ mod tests {
             ("1|2&3", "1 | 2 & 3"),
             ("(1|2)&3", "( 1 | 2 ) & 3"),
             ("1|2|3", "( 1 | 2 ) | 3"),
+            ("1|2|3|4", "( ( 1 | 2 ) | 3 ) | 4"),
+            ("!(1|2|3)&4", "!( ( 1 | 2 ) | 3 ) & 4"),
+            ("(1|2|3)&4", "( ( 1 | 2 ) | 3 ) & 4"),
             ("1|(2|3)", "1 | ( 2 | 3 )"),
             ("1&(2&(4&(5|!6)))", "1 & 2 & 4 & ( 5 | !6 )"),
             ("!!-1", "!( !-1 )"),
@@ -190,5 +206,14 @@ mod tests {
         for text in ["", "1 2", "1#2", "(1", "1)", "1&", "foo", "4294967296", "--1"] {
             assert!(read(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_long_query_does_not_nest() {
+        for operator in ["&", "|"] {
+            let text = ["1"; 200_000].join(operator);
+            assert!(is_satisfied(&Datum::text(&*text), &[1]).unwrap());
+        }
+        assert!(read(&"!".repeat(1_000_000)).is_err());
     }
 }
