@@ -32,6 +32,8 @@ pub enum RequiredPart {
 
 /// Repetitions of a part that are written out.
 const ROUNDS_MAX: u32 = 4;
+/// Parts of a pattern that are looked at, each as often as it is written out. What is left then demands nothing.
+const PARTS_MAX: u32 = 1000;
 
 /// What every text contains in which the pattern matches somewhere.
 ///
@@ -39,18 +41,23 @@ const ROUNDS_MAX: u32 = 4;
 /// 2201B for an invalid pattern.
 pub fn required(pattern: &str, flags: Flags) -> Result<Required> {
     let pattern = parse(pattern, flags)?;
-    let mut found = Found { text: vec![RequiredPart::Gap], others: Vec::new() };
+    let mut found = Found::new(PARTS_MAX);
     found.part(&pattern.part)?;
     Ok(found.into_required())
 }
 
-#[derive(Default)]
 struct Found {
     text: Vec<RequiredPart>,
     others: Vec<Required>,
+    /// Parts still to look at.
+    left: u32,
 }
 
 impl Found {
+    fn new(left: u32) -> Found {
+        Found { text: vec![RequiredPart::Gap], others: Vec::new(), left }
+    }
+
     fn into_required(mut self) -> Required {
         self.gap();
         if self.others.is_empty() {
@@ -69,6 +76,11 @@ impl Found {
     fn part(&mut self, part: &Part) -> Result<()> {
         check_stack()?;
         tick()?;
+        if self.left == 0 {
+            self.gap();
+            return Ok(());
+        }
+        self.left -= 1;
         match part {
             Part::Set(set) => match only_char(set) {
                 Some(c) => self.text.push(RequiredPart::Char(c)),
@@ -94,8 +106,9 @@ impl Found {
             Part::Branches(branches) => {
                 let mut all = Vec::with_capacity(branches.len());
                 for branch in branches.iter() {
-                    let mut found = Found { text: vec![RequiredPart::Gap], others: Vec::new() };
+                    let mut found = Found::new(self.left);
                     found.part(branch)?;
+                    self.left = found.left;
                     all.push(found.into_required());
                 }
                 self.others.push(Required::Any(all));
@@ -163,5 +176,13 @@ mod tests {
             assert_eq!(shown(&required), expected, "{pattern}");
         }
         assert!(required("(", Flags::default()).is_err());
+    }
+
+    #[test]
+    fn nested_repetitions_are_not_all_written_out() {
+        let nested = format!("{}a{}", "(".repeat(60), "+)".repeat(60));
+        for pattern in [nested, "(a|b){4}".repeat(1000)] {
+            assert!(shown(&required(&pattern, Flags::default()).unwrap()).len() < 20_000);
+        }
     }
 }
