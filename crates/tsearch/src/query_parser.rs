@@ -2,14 +2,12 @@
 
 use melba_fmgr::Session;
 use melba_fmgr::type_io::is_space;
-use melba_types::tsquery::{Binary, QueryBuilder, TsOperand};
+use melba_types::tsquery::{Binary, DISTANCE_MAX, QueryBuilder, TsOperand};
 use melba_types::tsvector::{LEXEME_BYTES_MAX, STRING_BYTES_MAX};
 use melba_types::{Datum, DbError, Result, Severity, SqlState, bail, err, limits};
 
 use crate::words::{Of, Words, is_operator, query_error, weight_of};
 
-/// Distances of phrases at most (PostgreSQL's MAXENTRYPOS).
-const DISTANCE_MAX: u16 = 1 << 14;
 /// Operators that wait for their operands in one pair of parentheses at most, as in PostgreSQL.
 const OPERATORS_MAX: usize = 32;
 

@@ -26,6 +26,8 @@ const PHRASE: u8 = 5;
 
 const PREFIX: u8 = 16;
 const WEIGHTS: u8 = 15;
+/// Places between the operands of a phrase at most (PostgreSQL's MAXENTRYPOS).
+pub const DISTANCE_MAX: u16 = 1 << 14;
 /// Bytes of nodes and operands at most, as PostgreSQL holds them (its MaxAllocSize).
 const BYTES_MAX: usize = 0x3fff_ffff;
 
@@ -314,12 +316,13 @@ fn clean(operator: Binary, left: &Cleaned, right: &Cleaned) -> (Option<Binary>, 
         return (None, Cleaned { is_empty, left: l, right: r });
     };
     let wide = u32::from(distance);
+    let sum = |a: u32, b: u32| a.saturating_add(wide).saturating_add(b);
     let (l, r) = match (left.is_empty, right.is_empty) {
-        (true, true) => (left.left + wide + right.left, left.left + wide + right.left),
-        (true, false) => (left.left + wide + right.left, right.right),
-        (false, true) => (left.left, left.right + wide + right.right),
+        (true, true) => (sum(left.left, right.left), sum(left.left, right.left)),
+        (true, false) => (sum(left.left, right.left), right.right),
+        (false, true) => (left.left, sum(left.right, right.right)),
         (false, false) => {
-            let distance = (wide + left.right + right.left) as u16;
+            let distance = sum(left.right, right.left).min(u32::from(DISTANCE_MAX.max(distance))) as u16;
             return (Some(Binary::Phrase(distance)), Cleaned { is_empty, left: left.left, right: right.right });
         }
     };
@@ -442,5 +445,14 @@ mod tests {
         let items: Vec<String> = TsQuery::new(&bytes).unwrap().items().map(|item| format!("{item:?}")).collect();
         assert_eq!(items[0], "Binary(Phrase(3))");
         assert_eq!(items.len(), 3);
+    }
+
+    #[test]
+    fn a_phrase_widens_to_the_largest_distance() {
+        let stop = || Cleaned { is_empty: true, left: u32::MAX, right: u32::MAX };
+        let (_, around) = clean(Binary::Phrase(u16::MAX), &stop(), &stop());
+        let word = Cleaned { is_empty: false, left: 0, right: around.right };
+        let (operator, _) = clean(Binary::Phrase(1), &word, &Cleaned { is_empty: false, left: 9, right: 0 });
+        assert_eq!(operator, Some(Binary::Phrase(1 << 14)));
     }
 }
