@@ -81,7 +81,12 @@ impl Reader<'_> {
     }
 
     /// One part, or several with an operator between them. They are no chain, which would nest as deep as the text is long.
-    fn list(&mut self, operator: u8, part: fn(&mut Self) -> Result<IntQuery>, join: fn(Vec<IntQuery>) -> IntQuery) -> Result<IntQuery> {
+    fn list(
+        &mut self,
+        operator: u8,
+        part: fn(&mut Self) -> Result<IntQuery>,
+        join: fn(Vec<IntQuery>) -> IntQuery,
+    ) -> Result<IntQuery> {
         let first = part(self)?;
         if !self.take(operator) {
             return Ok(first);

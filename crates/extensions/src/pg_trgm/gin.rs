@@ -5,13 +5,13 @@ use melba_fmgr::gin::{GinKey, GinQuery, GinSupport};
 use melba_regexp::{Flags, Required, RequiredPart, required};
 use melba_types::case::lower;
 use melba_types::key::KeyColumn;
-use melba_types::{Datum, DbError, Result};
+use melba_types::{Datum, DbError, Result, limits};
 
 use super::trigrams::{TextPart, Trigram, folded, trigrams, trigrams_of_parts};
 use super::{SIMILARITY, STRICT_WORD_SIMILARITY, WORD_SIMILARITY, threshold};
 
 const SUPPORT: GinSupport =
-    GinSupport { extract_value: |_, value| Ok(keys(trigrams(value.as_str(), folded))), extract_query: query };
+    GinSupport { extract_value: |_, value| keys(trigrams(value.as_str(), folded)?), extract_query: query };
 
 pub const CLASSES: &[(&str, GinSupport)] = &[("gin_extract_value_trgm", SUPPORT), ("gtrgm_compress", SUPPORT)];
 
@@ -25,20 +25,23 @@ const WORD_SIMILAR: i16 = 7;
 const STRICT_WORD_SIMILAR: i16 = 9;
 const EQUAL: i16 = 11;
 
-fn keys(trigrams: Vec<Trigram>) -> Vec<GinKey> {
-    trigrams.into_iter().map(|trigram| GinKey::Key(trigram.to_vec())).collect()
+fn keys(trigrams: Vec<Trigram>) -> Result<Vec<GinKey>> {
+    /// The least that an allocator gives.
+    const ALLOCATED: usize = 32;
+    limits::check_memory(trigrams.len() * (size_of::<GinKey>() + ALLOCATED))?;
+    Ok(trigrams.into_iter().map(|trigram| GinKey::Key(trigram.to_vec())).collect())
 }
 
 fn query(_: &KeyColumn, strategy: i16, value: &Datum, session: &dyn Session) -> Result<GinQuery> {
     let text = value.as_str();
     Ok(match strategy {
-        SIMILAR => similar(text, threshold(session, SIMILARITY)),
-        WORD_SIMILAR => similar(text, threshold(session, WORD_SIMILARITY)),
-        STRICT_WORD_SIMILAR => similar(text, threshold(session, STRICT_WORD_SIMILARITY)),
-        LIKE | ILIKE => GinQuery::every(keys(trigrams_of_parts(parts_of_like(text)))),
-        REGEXP => of_required(required(text, Flags::default())?),
-        IREGEXP => of_required(required(text, Flags { ignore_case: true, ..Flags::default() })?),
-        EQUAL => match keys(trigrams(text, folded)) {
+        SIMILAR => similar(text, threshold(session, SIMILARITY))?,
+        WORD_SIMILAR => similar(text, threshold(session, WORD_SIMILARITY))?,
+        STRICT_WORD_SIMILAR => similar(text, threshold(session, STRICT_WORD_SIMILARITY))?,
+        LIKE | ILIKE => GinQuery::every(keys(trigrams_of_parts(parts_of_like(text)))?),
+        REGEXP => of_required(required(text, Flags::default())?)?,
+        IREGEXP => of_required(required(text, Flags { ignore_case: true, ..Flags::default() })?)?,
+        EQUAL => match keys(trigrams(text, folded)?)? {
             none if none.is_empty() => GinQuery::Key(GinKey::None),
             keys => GinQuery::every(keys),
         },
@@ -47,18 +50,18 @@ fn query(_: &KeyColumn, strategy: i16, value: &Datum, session: &dyn Session) -> 
 }
 
 /// Texts of that similarity have that share of the trigrams at least.
-fn similar(text: &str, least: f64) -> GinQuery {
+fn similar(text: &str, least: f64) -> Result<GinQuery> {
     if least <= 0.0 {
-        return GinQuery::ALL;
+        return Ok(GinQuery::ALL);
     }
-    let all = trigrams(text, lower).len();
+    let all = trigrams(text, lower)?.len();
     let suffices = |count: &usize| f64::from(*count as f32 / all as f32) >= least;
     let needed = (1..=all).find(suffices).unwrap_or(all);
-    let folded = trigrams(text, folded);
+    let folded = trigrams(text, folded)?;
     // Several trigrams may have become one.
     let lost = all - folded.len().min(all);
     let needed = needed.saturating_sub(lost).max(1);
-    GinQuery::AtLeast(needed, keys(folded).into_iter().map(GinQuery::Key).collect())
+    Ok(GinQuery::AtLeast(needed, keys(folded)?.into_iter().map(GinQuery::Key).collect()))
 }
 
 fn parts_of_like(pattern: &str) -> Vec<TextPart> {
@@ -75,21 +78,21 @@ fn parts_of_like(pattern: &str) -> Vec<TextPart> {
     parts
 }
 
-fn of_required(required: Required) -> GinQuery {
-    let all = |parts: Vec<Required>| parts.into_iter().map(of_required);
-    match required {
+fn of_required(required: Required) -> Result<GinQuery> {
+    let all = |parts: Vec<Required>| parts.into_iter().map(of_required).collect::<Result<Vec<GinQuery>>>();
+    Ok(match required {
         Required::Text(parts) => {
             let part = |part| match part {
                 RequiredPart::Char(c) => TextPart::Char(c),
                 RequiredPart::Gap => TextPart::Gap,
                 RequiredPart::Edge => TextPart::Edge,
             };
-            GinQuery::every(keys(trigrams_of_parts(parts.into_iter().map(part))))
+            GinQuery::every(keys(trigrams_of_parts(parts.into_iter().map(part)))?)
         }
-        Required::All(parts) => GinQuery::And(all(parts).filter(|part| *part != GinQuery::ALL).collect()),
+        Required::All(parts) => GinQuery::And(all(parts)?.into_iter().filter(|part| *part != GinQuery::ALL).collect()),
         Required::Any(parts) => {
-            let parts: Vec<GinQuery> = all(parts).collect();
+            let parts = all(parts)?;
             if parts.contains(&GinQuery::ALL) { GinQuery::ALL } else { GinQuery::Or(parts) }
         }
-    }
+    })
 }

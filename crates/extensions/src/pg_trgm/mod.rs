@@ -21,11 +21,11 @@ const STRICT_WORD_SIMILARITY: &str = "pg_trgm.strict_word_similarity_threshold";
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("set_limit", set_limit),
     ("show_limit", |c, _| Ok(limit(c))),
-    ("show_trgm", |_, a| Ok(shown(&trigrams(a[0].as_str(), lower)))),
-    ("similarity", |_, a| Ok(Datum::Float4(similarity(a[0].as_str(), a[1].as_str())))),
-    ("similarity_dist", |_, a| Ok(distance(similarity(a[0].as_str(), a[1].as_str())))),
+    ("show_trgm", |_, a| trigrams(a[0].as_str(), lower).map(|trigrams| shown(&trigrams))),
+    ("similarity", |_, a| similarity(a[0].as_str(), a[1].as_str()).map(Datum::Float4)),
+    ("similarity_dist", |_, a| similarity(a[0].as_str(), a[1].as_str()).map(distance)),
     ("similarity_op", |c, a| {
-        let found = similarity(a[0].as_str(), a[1].as_str());
+        let found = similarity(a[0].as_str(), a[1].as_str())?;
         Ok(Datum::Bool(f64::from(found) >= threshold(c.session, SIMILARITY)))
     }),
     ("word_similarity", |_, a| WORDS.similarity(a[0].as_str(), a[1].as_str()).map(Datum::Float4)),

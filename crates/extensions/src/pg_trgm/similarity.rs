@@ -4,17 +4,20 @@ use std::collections::HashMap;
 
 use melba_types::Result;
 use melba_types::case::lower;
-use melba_types::limits::Ticker;
+use melba_types::limits::{self, Ticker};
 
 use super::trigrams::{Occurrence, Trigram, occurrences, signed, trigrams};
 
 /// The share of the trigrams of two texts that both have, from 0 to 1.
-pub fn similarity(one: &str, other: &str) -> f32 {
-    let (one, other) = (trigrams(one, lower), trigrams(other, lower));
+///
+/// # Errors
+/// Those of `trigrams`.
+pub fn similarity(one: &str, other: &str) -> Result<f32> {
+    let (one, other) = (trigrams(one, lower)?, trigrams(other, lower)?);
     if one.is_empty() || other.is_empty() {
-        return 0.0;
+        return Ok(0.0);
     }
-    ratio(common(&one, &other), one.len(), other.len())
+    Ok(ratio(common(&one, &other), one.len(), other.len()))
 }
 
 /// How many are in both sets, which are in order.
@@ -43,16 +46,16 @@ pub struct ExtentSearch {
 
 impl ExtentSearch {
     /// # Errors
-    /// Those of a statement that is cancelled.
+    /// Those of `trigrams`, and those of a statement that is cancelled.
     pub fn similarity(self, wanted: &str, text: &str) -> Result<f32> {
-        let wanted = trigrams(wanted, lower);
-        let all = occurrences(text);
-        let mut numbers = HashMap::new();
-        let ids = all.iter().map(|o| {
+        let wanted = trigrams(wanted, lower)?;
+        let all = occurrences(text)?;
+        limits::check_memory(all.len() * size_of::<usize>())?;
+        let (mut numbers, mut ids) = (HashMap::new(), Vec::with_capacity(all.len()));
+        for occurrence in limits::ticked(&all) {
             let next = numbers.len();
-            *numbers.entry(o.trigram).or_insert(next)
-        });
-        let ids: Vec<usize> = ids.collect();
+            ids.push(*numbers.entry(occurrence?.trigram).or_insert(next));
+        }
         let mut is_wanted = vec![false; numbers.len()];
         for trigram in &wanted {
             numbers.get(trigram).into_iter().for_each(|id| is_wanted[*id] = true);
@@ -157,7 +160,7 @@ mod tests {
     #[test]
     fn a_word_is_similar_to_a_part_of_a_text() {
         let search = |strict| ExtentSearch { strict, enough: None };
-        assert_eq!(similarity("word", "two words"), 0.363_636_37);
+        assert_eq!(similarity("word", "two words").unwrap(), 0.363_636_37);
         assert_eq!(search(false).similarity("word", "two words").unwrap(), 0.8);
         assert_eq!(search(true).similarity("word", "two words").unwrap(), 0.571_428_6);
         assert_eq!(search(false).similarity("", "a").unwrap(), 0.0);

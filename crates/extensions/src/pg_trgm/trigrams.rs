@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 
 use melba_functions::text::case::upper;
 use melba_types::case::lower;
+use melba_types::{Result, bail, limits};
 
 pub type Trigram = [u8; 3];
 
@@ -34,7 +35,17 @@ pub type Mapping = fn(&str) -> String;
 
 /// One form of all characters that are equal when case is ignored in whatever way: the keys of an index serve `~~*` and `~*` too.
 pub fn folded(word: &str) -> String {
-    if word.is_ascii() { word.to_ascii_lowercase() } else { lower(&upper(&lower(word))) }
+    if word.is_ascii() {
+        return word.to_ascii_lowercase();
+    }
+    // Unicode folds these to one, though their capitals are several characters.
+    let one = |c| match c {
+        '\u{fb05}' => '\u{fb06}',
+        '\u{1fd3}' => '\u{390}',
+        '\u{1fe3}' => '\u{3b0}',
+        c => c,
+    };
+    lower(&upper(&lower(word))).chars().map(one).collect()
 }
 
 /// Letters and decimal digits: what the C library calls alphanumeric.
@@ -48,8 +59,24 @@ pub fn is_word_char(c: char) -> bool {
     after > 0 && c <= RANGES[after - 1].1
 }
 
+/// Room for `unit` bytes for each of a text's trigrams, of which there is one more than bytes at most.
+///
+/// # Errors
+/// 54000 for a text that is longer than PostgreSQL's array of trigrams allows, and those of `check_request`.
+fn check_size(text: &str, unit: usize) -> Result<()> {
+    const ALLOCATED_MAX: usize = 0x3fff_ffff;
+    if text.len() / 2 >= ALLOCATED_MAX / (3 * size_of::<Trigram>()) {
+        bail!(PROGRAM_LIMIT_EXCEEDED, "out of memory");
+    }
+    limits::check_request((text.len() + 1) * unit)
+}
+
 /// The trigrams of a text in their order.
-pub fn occurrences(text: &str) -> Vec<Occurrence> {
+///
+/// # Errors
+/// 54000 for a text that is too long, and those of `check`.
+pub fn occurrences(text: &str) -> Result<Vec<Occurrence>> {
+    check_size(text, size_of::<Occurrence>())?;
     let mut all = Vec::with_capacity(text.len() + 1);
     each_word(text, lower, |trigrams| {
         let last = trigrams.len() - 1;
@@ -58,15 +85,19 @@ pub fn occurrences(text: &str) -> Vec<Occurrence> {
             starts_word: at == 0,
             ends_word: at == last,
         }));
-    });
-    all
+    })?;
+    Ok(all)
 }
 
 /// The trigrams of a text, each once, in the order of PostgreSQL's sets: bytes are signed there.
-pub fn trigrams(text: &str, mapping: Mapping) -> Vec<Trigram> {
+///
+/// # Errors
+/// 54000 for a text that is too long, and those of `check`.
+pub fn trigrams(text: &str, mapping: Mapping) -> Result<Vec<Trigram>> {
+    check_size(text, size_of::<Trigram>())?;
     let mut all = Vec::with_capacity(text.len() + 1);
-    each_word(text, mapping, |trigrams| all.extend_from_slice(trigrams));
-    distinct(all)
+    each_word(text, mapping, |trigrams| all.extend_from_slice(trigrams))?;
+    Ok(distinct(all))
 }
 
 pub fn signed(trigram: Trigram) -> [i8; 3] {
@@ -79,9 +110,12 @@ fn distinct(mut all: Vec<Trigram>) -> Vec<Trigram> {
     all
 }
 
-fn each_word(text: &str, mapping: Mapping, mut each: impl FnMut(&[Trigram])) {
+fn each_word(text: &str, mapping: Mapping, mut each: impl FnMut(&[Trigram])) -> Result<()> {
     let (mut padded, mut found) = (String::new(), Vec::new());
     for word in text.split(|c| !is_word_char(c)).filter(|word| !word.is_empty()) {
+        limits::tick()?;
+        // Its trigrams, and the word that is mapped.
+        limits::check_request(word.len() * (size_of::<Trigram>() + 1))?;
         padded.clear();
         padded.push_str("  ");
         padded.push_str(&mapping(word));
@@ -90,6 +124,7 @@ fn each_word(text: &str, mapping: Mapping, mut each: impl FnMut(&[Trigram])) {
         cut(&padded, &mut found);
         each(&found);
     }
+    Ok(())
 }
 
 /// The trigrams that every text has which consists of these parts.
@@ -125,8 +160,9 @@ fn cut(text: &str, out: &mut Vec<Trigram>) {
         out.extend(text.as_bytes().windows(3).map(|bytes| [bytes[0], bytes[1], bytes[2]]));
         return;
     }
-    let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
-    out.extend(starts.windows(4).map(|at| compact(&text.as_bytes()[at[0]..at[3]])));
+    let starts = text.char_indices().map(|(at, _)| at);
+    let ends = text.char_indices().skip(2).map(|(at, c)| at + c.len_utf8());
+    out.extend(starts.zip(ends).map(|(start, end)| compact(&text.as_bytes()[start..end])));
 }
 
 fn compact(bytes: &[u8]) -> Trigram {
@@ -158,7 +194,7 @@ mod tests {
 
     #[test]
     fn characters_of_several_bytes_are_hashed() {
-        assert_eq!(trigrams("éa", lower), [[0xcf, 0x8a, 0x8e], [0xe6, 0x9b, 0x54], [0xee, 0x5d, 0x93]]);
+        assert_eq!(trigrams("éa", lower).unwrap(), [[0xcf, 0x8a, 0x8e], [0xe6, 0x9b, 0x54], [0xee, 0x5d, 0x93]]);
     }
 
     #[test]
@@ -174,6 +210,23 @@ mod tests {
         {
             assert_eq!(folded(a), folded(b), "{a} {b}");
         }
+    }
+
+    /// As `~*` ignores it.
+    #[test]
+    fn characters_that_regular_expressions_equate_fold_to_one() {
+        let ranges = |set: &str| melba_regexp::characters(set).unwrap();
+        let cased = ranges("[\\p{Cased}\\p{Changes_When_Casemapped}]").into_iter().flat_map(|(first, last)| first..=last);
+        let mut several = 0;
+        for c in cased {
+            let equal = ranges(&format!("(?i:[{c}])")).into_iter().flat_map(|(first, last)| first..=last);
+            for other in equal.filter(|other| *other != c) {
+                several += 1;
+                assert_eq!(folded(&c.to_string()), folded(&other.to_string()), "{c} {other}");
+                assert_eq!(is_word_char(c), is_word_char(other), "{c} {other}");
+            }
+        }
+        assert!(several > 2000, "{several}");
     }
 
     #[test]

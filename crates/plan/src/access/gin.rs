@@ -5,6 +5,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use melba_catalog::classes::UNICODE_FAST_COLLATION;
 use melba_catalog::{IndexInfo, IndexKey, Relation, Storage};
 use melba_fmgr::gin::GinQuery;
 use melba_fmgr::{GinColumn, order};
@@ -23,7 +24,7 @@ use crate::planner::{Planner, Stage};
 use crate::rels::{Rels, contains_sublink, plain_column, rels_of};
 use crate::selectivity;
 use crate::volatility::has_volatile;
-use melba_tree::Expr;
+use melba_tree::{Expr, OperatorCall};
 
 /// Gathering and sorting the row id of an entry.
 const ENTRY: f64 = 0.02;
@@ -126,7 +127,7 @@ fn match_of(
     let [a, b] = &op.args[..] else { return None };
     let catalog = planner.catalog();
     // The keys of different texts are different.
-    if order::equality_collation(catalog, op.input_collation).is_valid() {
+    if order::equality_collation(catalog, op.input_collation).is_valid() || !folds_by_character(planner, op) {
         return None;
     }
     let access = catalog.access_methods();
@@ -150,6 +151,13 @@ fn match_of(
         }
     }
     None
+}
+
+/// Whether an operator that ignores case maps one character to one, as keys are folded: ILIKE by some collations does not.
+fn folds_by_character(planner: &Planner<'_>, op: &OperatorCall) -> bool {
+    let catalog = planner.catalog();
+    let is_ilike = catalog.function(op.function).is_some_and(|f| matches!(&*f.source, "texticlike" | "nameiclike"));
+    !is_ilike || catalog.collator(op.input_collation).is_none() && op.input_collation != UNICODE_FAST_COLLATION
 }
 
 fn is_value(planner: &Planner<'_>, entry: usize, value: &Expr) -> bool {
