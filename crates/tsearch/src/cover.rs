@@ -7,7 +7,7 @@ use melba_types::tsquery::{TsOperand, TsQuery};
 use melba_types::tsvector::{LexemePosition, TsVector};
 use melba_types::{Datum, Result, limits};
 
-use crate::matching::{Match, Searched, lexemes, matches};
+use crate::matching::{Match, Searched, lexemes, matches, number_of};
 use crate::query_io::query;
 use crate::rank::{WEIGHTS, Weights, length, normalization, weights};
 use crate::vector_io::vector;
@@ -66,8 +66,7 @@ impl<'a> Seen<'a> {
     }
 
     fn of(&self, operand: TsOperand<'_>) -> &[u32] {
-        let number = self.operands.iter().position(|other| std::ptr::eq(other.text.as_ptr(), operand.text.as_ptr()));
-        number.map_or(&[], |number| &self.places[number])
+        number_of(self.operands, operand).map_or(&[], |number| &self.places[number])
     }
 }
 

@@ -17,7 +17,7 @@ use melba_types::{Datum, Oid, Result, limits};
 use crate::config::{Config, current};
 use crate::conversion::config;
 use crate::document::{Normalized, is_indexed, normalize};
-use crate::matching::{Match, Places, Searched, locations, matches};
+use crate::matching::{Match, Places, Searched, locations, matches, number_of};
 use crate::parser::{Parser, TokenType};
 use options::Options;
 
@@ -90,22 +90,15 @@ struct Part<'a> {
     operands: &'a [TsOperand<'a>],
 }
 
-impl Part<'_> {
-    /// The number of an operand, which is the same one only if it stands at the same place of the query.
-    fn number(&self, operand: TsOperand<'_>) -> Option<usize> {
-        self.operands.iter().position(|other| std::ptr::eq(other.text.as_ptr(), operand.text.as_ptr()))
-    }
-}
-
 impl Searched for Part<'_> {
     fn has(&self, operand: TsOperand<'_>) -> Match {
-        let number = self.number(operand);
+        let number = number_of(self.operands, operand);
         let has = number.is_some() && self.words.iter().any(|word| word.operand == number);
         if has { Match::Yes } else { Match::No }
     }
 
     fn places(&self, operand: TsOperand<'_>, places: &mut Vec<u32>) -> Match {
-        let Some(number) = self.number(operand) else { return Match::No };
+        let Some(number) = number_of(self.operands, operand) else { return Match::No };
         for word in self.words.iter().filter(|word| word.operand == Some(number)) {
             if places.last().is_none_or(|last| *last < word.place) {
                 places.push(word.place);
@@ -148,7 +141,7 @@ impl<'a> Headline<'a> {
             fragments::choose(&mut words, &mut covers, &options)?;
         }
         options.check_lengths()?;
-        Ok(written(&words, &options))
+        written(&words, &options)
     }
 
     /// The tokens of a document with the operands that they match.
@@ -168,24 +161,25 @@ impl<'a> Headline<'a> {
                 shown: false,
                 selected: false,
             };
-            words.push(word);
+            push(&mut words, word)?;
             match normalize(&self.config, token) {
                 Normalized::Unknown => {}
                 Normalized::StopWord => place += 1,
                 Normalized::Lexeme(lexeme) => {
                     place += 1;
-                    self.match_operands(&mut words, &lexeme, place);
+                    self.match_operands(&mut words, &lexeme, place)?;
                 }
             }
         }
         Ok(words)
     }
 
-    fn match_operands(&self, words: &mut Vec<HeadlineWord<'_>>, lexeme: &str, place: u32) {
-        let Some(word) = words.last_mut() else { return };
+    fn match_operands(&self, words: &mut Vec<HeadlineWord<'_>>, lexeme: &str, place: u32) -> Result<()> {
+        let Some(word) = words.last_mut() else { return Ok(()) };
         word.place = place.min(u32::from(PLACE_MAX));
         let (ty, text, place) = (word.ty, word.text, word.place);
         for (number, operand) in self.operands.iter().enumerate() {
+            limits::tick()?;
             let is_match = match operand.prefix {
                 true => lexeme.as_bytes().starts_with(operand.text),
                 false => lexeme.as_bytes() == operand.text,
@@ -194,12 +188,22 @@ impl<'a> Headline<'a> {
                 Some(word) if is_match && word.operand.is_none() => word.operand = Some(number),
                 Some(_) if is_match => {
                     let operand = Some(number);
-                    words.push(HeadlineWord { ty, text, place, operand, repeated: true, shown: false, selected: false });
+                    push(words, HeadlineWord { ty, text, place, operand, repeated: true, shown: false, selected: false })?;
                 }
                 _ => {}
             }
         }
+        Ok(())
     }
+}
+
+/// Appends a word, and checks the size of a list that is to grow.
+fn push<'a>(words: &mut Vec<HeadlineWord<'a>>, word: HeadlineWord<'a>) -> Result<()> {
+    if words.len() == words.capacity() {
+        limits::check_request(2 * size_of_val(&words[..]))?;
+    }
+    words.push(word);
+    Ok(())
 }
 
 /// A part of a document by its first and last word.
@@ -279,10 +283,11 @@ fn beginning(words: &[HeadlineWord<'_>], options: &Options) -> Option<Cover> {
     last.map(|last| (0, last))
 }
 
-fn written(words: &[HeadlineWord<'_>], options: &Options) -> String {
+fn written(words: &[HeadlineWord<'_>], options: &Options) -> Result<String> {
     let mut out = String::new();
     let (mut fragments, mut is_in_fragment) = (0, false);
     for word in words.iter().filter(|word| !word.repeated) {
+        limits::check_length(out.len())?;
         if !word.shown {
             is_in_fragment = false;
             continue;
@@ -305,5 +310,6 @@ fn written(words: &[HeadlineWord<'_>], options: &Options) -> String {
             out.push_str(word.text);
         }
     }
-    out
+    limits::check_length(out.len())?;
+    Ok(out)
 }

@@ -34,19 +34,33 @@ pub trait Searched {
     fn places(&self, operand: TsOperand<'_>, places: &mut Vec<u32>) -> Match;
 }
 
+/// The number of an operand among all of its query: the one that stands at the same place of the query, in whose order they are.
+pub fn number_of(operands: &[TsOperand<'_>], operand: TsOperand<'_>) -> Option<usize> {
+    operands.binary_search_by_key(&operand.text.as_ptr(), |other| other.text.as_ptr()).ok()
+}
+
 /// Whether a document satisfies a query. A phrase over lexemes without places is not satisfied.
 ///
 /// # Errors
 /// 54001 for a query that nests too deeply.
 pub fn matches(query: TsQuery<'_>, document: &impl Searched) -> Result<bool> {
     limits::check_stack()?;
+    limits::tick()?;
     match query.node() {
-        TsNode::Operand(operand) => Ok(document.has(operand) != Match::No),
+        TsNode::Operand(operand) => {
+            check_scan(operand)?;
+            Ok(document.has(operand) != Match::No)
+        }
         TsNode::Not(of) => Ok(!matches(of, document)?),
         TsNode::Binary(Binary::And, left, right) => Ok(matches(left, document)? && matches(right, document)?),
         TsNode::Binary(Binary::Or, left, right) => Ok(matches(left, document)? || matches(right, document)?),
         TsNode::Binary(Binary::Phrase(_), ..) => Ok(phrase(query, document)?.0 == Match::Yes),
     }
+}
+
+/// Called before an operand is searched: a prefix may be that of all lexemes.
+fn check_scan(operand: TsOperand<'_>) -> Result<()> {
+    if operand.prefix { limits::check_interrupt() } else { Ok(()) }
 }
 
 /// Which positions of two lists to keep.
@@ -64,7 +78,8 @@ const BOTH: Keep = Keep { left: false, right: false, both: true };
 
 /// Merges two ascending lists, each moved to the right by an offset.
 fn merge(keep: Keep, left: (&[u32], u32), right: (&[u32], u32)) -> Vec<u32> {
-    let (mut l, mut r) = (left.0.iter().map(|at| at + left.1).peekable(), right.0.iter().map(|at| at + right.1).peekable());
+    let mut l = left.0.iter().map(|at| at.saturating_add(left.1)).peekable();
+    let mut r = right.0.iter().map(|at| at.saturating_add(right.1)).peekable();
     let mut out = Vec::new();
     loop {
         match (l.peek().copied(), r.peek().copied()) {
@@ -92,6 +107,7 @@ pub fn phrase(query: TsQuery<'_>, document: &impl Searched) -> Result<(Match, Pl
     let nowhere = (Match::No, Places::default());
     Ok(match query.node() {
         TsNode::Operand(operand) => {
+            check_scan(operand)?;
             let mut places = Places::default();
             (document.places(operand, &mut places.at), places)
         }
@@ -121,8 +137,8 @@ pub fn phrase(query: TsQuery<'_>, document: &impl Searched) -> Result<(Match, Pl
 fn both(operator: Binary, left: &Places, right: &Places) -> (Match, Places) {
     let (width, offsets) = match operator {
         Binary::Phrase(distance) => {
-            let distance = u32::from(distance);
-            (distance + left.width + right.width, (distance + right.width, 0))
+            let offset = right.width.saturating_add(u32::from(distance));
+            (offset.saturating_add(left.width), (offset, 0))
         }
         _ => aligned(left, right),
     };
@@ -169,8 +185,10 @@ fn found(at: Vec<u32>, width: u32) -> (Match, Places) {
 /// `None` when the document does not satisfy the query.
 pub fn locations(query: TsQuery<'_>, document: &impl Searched) -> Result<Option<Vec<Places>>> {
     limits::check_stack()?;
+    limits::tick()?;
     Ok(match query.node() {
         TsNode::Operand(operand) => {
+            check_scan(operand)?;
             let mut places = Places::default();
             (document.places(operand, &mut places.at) == Match::Yes).then(|| vec![places])
         }

@@ -139,6 +139,7 @@ fn receive(context: &TypeContext<'_>, bytes: &[u8]) -> Result<Datum> {
     }
     let (mut nodes, mut texts) = (Vec::new(), 0);
     for at in 0..count {
+        limits::tick()?;
         nodes.push(receive_node(context, &mut message, &mut texts, at + 1 == count)?);
     }
     message.end()?;

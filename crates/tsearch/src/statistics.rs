@@ -36,7 +36,7 @@ fn statistics(call: &CallInfo<'_>, text: &str, weights: u8) -> Result<Rows> {
             let entries = if weights == 0 { lexeme.positions().len().max(1) } else { counted };
             if entries > 0 {
                 let (documents, all) = counts.entry(Reverse(lexeme.str().to_owned())).or_default();
-                (*documents, *all) = (*documents + 1, *all + entries as i32);
+                (*documents, *all) = (documents.saturating_add(1), all.saturating_add(entries as i32));
             }
         }
     }

@@ -20,8 +20,11 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
         mapped(vector(&a[0]), |lexeme| Some((lexeme, weighted(lexeme, weight))))
     }),
     ("tsvector_setweight_by_filter", |_, a| {
-        let (weight, wanted) = (weight(a[1].as_char())?, texts(&a[2]));
-        let is_wanted = |lexeme: Lexeme<'_>| wanted.iter().flatten().any(|text| text.as_bytes() == lexeme.text);
+        let (weight, mut wanted) = (weight(a[1].as_char())?, texts(&a[2]));
+        wanted.sort_unstable();
+        let is_wanted = |lexeme: Lexeme<'_>| {
+            wanted.binary_search_by(|text| text.as_deref().map(str::as_bytes).cmp(&Some(lexeme.text))).is_ok()
+        };
         mapped(vector(&a[0]), |lexeme| {
             Some((lexeme, if is_wanted(lexeme) { weighted(lexeme, weight) } else { lexeme.positions().collect() }))
         })

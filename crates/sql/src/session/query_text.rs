@@ -5,7 +5,7 @@ use std::sync::Arc;
 use melba_engine::ReadView;
 use melba_fmgr::QueryRows;
 use melba_parse::command::{is_query, tag};
-use melba_types::{BATCH_ROWS, Csn, DbError, Oid, Result, bail};
+use melba_types::{BATCH_ROWS, Csn, DbError, Oid, Result, bail, limits};
 
 use super::context::StatementContext;
 use super::execution::{execution, plan_locked};
@@ -32,6 +32,7 @@ pub(super) fn query_rows(context: &StatementContext, text: &str, (csn, command):
         let mut rows = Vec::new();
         while let Some(batch) = running.next_batch(BATCH_ROWS)? {
             context.session.interrupt.check()?;
+            limits::check_memory(0)?;
             rows.extend((0..batch.rows).map(|row| batch.row(row)));
         }
         Ok((types, rows))
