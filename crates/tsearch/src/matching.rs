@@ -86,7 +86,8 @@ fn merge(keep: Keep, left: (&[u32], u32), right: (&[u32], u32)) -> Vec<u32> {
             (None, None) => return out,
             (Some(a), Some(b)) if a == b => {
                 out.extend(keep.both.then_some(a));
-                (l.next(), r.next());
+                l.next();
+                r.next();
             }
             (Some(a), b) if b.is_none_or(|b| a < b) => {
                 out.extend(keep.left.then_some(a));

@@ -32,9 +32,8 @@ pub(super) fn choose(words: &mut [HeadlineWord<'_>], covers: &mut Covers<'_>, op
             best = Some(found);
         }
     }
-    match best.map(|best| best.part).or_else(|| beginning(words, options)) {
-        Some(part) => show(words, part),
-        None => {}
+    if let Some(part) = best.map(|best| best.part).or_else(|| beginning(words, options)) {
+        show(words, part);
     }
     Ok(())
 }
