@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
-use icu_casemap::{CaseMapper, TitlecaseMapper};
 use icu_casemap::options::TitlecaseOptions;
+use icu_casemap::{CaseMapper, TitlecaseMapper};
 use icu_collator::options::{AlternateHandling, CaseLevel, CollatorOptions, MaxVariable, Strength};
 use icu_collator::{CollatorBorrowed, CollatorPreferences};
 use icu_locale_core::extensions::unicode::{Key, Value};
