@@ -113,6 +113,7 @@ impl Expr {
             Expr::JsonConstructor(c) => c.collation,
             Expr::Json(j) => j.collation,
             Expr::SqlValue { ty, .. } if *ty == oids::NAME => C_COLLATION,
+            Expr::MergeAction => DEFAULT_COLLATION,
             _ => Oid::INVALID,
         }
     }
