@@ -1,13 +1,19 @@
-//! COPY TO: batches as text, CSV or binary.
+//! COPY TO: batches as text, CSV or binary, or in row groups of a Parquet file.
 
 use std::sync::Arc;
 
 use melba_encoding::{Encoding, utf8};
+use melba_engine::Held;
 use melba_fmgr::{Session, io};
+use melba_parquet::Written;
 use melba_types::{Batch, Oid, Result};
 
 use super::binary::SIGNATURE;
 use super::options::{CopyFormat, CopyOptions, Header};
+use super::parquet_out::ParquetOut;
+
+/// A column of the rows.
+pub type CopiedColumn = Written;
 
 /// Where the rows come from.
 pub type Source = Box<dyn FnMut() -> Result<Option<Batch>> + Send>;
@@ -27,6 +33,8 @@ pub struct CopyTo {
     value: Vec<u8>,
     /// Of rows as text.
     encoding: Encoding,
+    /// Takes all rows where the format is Parquet.
+    parquet: Option<ParquetOut>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -37,8 +45,19 @@ enum CopyState {
 }
 
 impl CopyTo {
-    pub fn new(session: Arc<dyn Session>, source: Source, names: Vec<Arc<str>>, types: Vec<Oid>, options: CopyOptions) -> CopyTo {
+    /// `held`: where rows are announced that wait to be written.
+    pub fn new(
+        session: Arc<dyn Session>,
+        source: Source,
+        columns: Vec<CopiedColumn>,
+        options: CopyOptions,
+        held: Held,
+    ) -> CopyTo {
+        let names: Vec<Arc<str>> = columns.iter().map(|c| Arc::clone(&c.name)).collect();
+        let types = columns.iter().map(|c| c.ty).collect();
+        let is_parquet = options.format == CopyFormat::Parquet;
         CopyTo {
+            parquet: is_parquet.then(|| ParquetOut::new(Arc::clone(&session), columns, &options, held)),
             encoding: options.text_encoding(&*session),
             session,
             source,
@@ -56,6 +75,11 @@ impl CopyTo {
 
     /// Appends the next row, header or trailer; false at the end.
     pub fn next(&mut self, out: &mut Vec<u8>) -> Result<bool> {
+        if let Some(parquet) = &mut self.parquet {
+            let more = parquet.next(&mut *self.source, out)?;
+            self.rows = parquet.rows();
+            return Ok(more);
+        }
         if self.encoding.is_plain() {
             return self.next_plain(out);
         }

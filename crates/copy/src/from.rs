@@ -13,6 +13,7 @@ use super::binary::{self, Step};
 use super::csv::{self, Records};
 use super::options::{CopyFormat, CopyOptions, Header};
 use super::plain::PlainLines;
+use super::spool::Spool;
 use super::text::{self, Line, Lines};
 use super::{FieldKind, Fields};
 use melba_expression::Expression;
@@ -21,19 +22,19 @@ use melba_table::TableWriter;
 use melba_transaction::Tx;
 
 /// Rows gathered before they are written.
-const BATCH_ROWS: usize = 4096;
+pub(crate) const BATCH_ROWS: usize = 4096;
 /// Input bytes after which a batch is written however few rows it has.
 const BATCH_BYTES: usize = 4 << 20;
 /// Longest piece of input that an error's context shows.
 const SHOWN_BYTES_MAX: usize = 100;
 
 /// A column that the input has.
-struct InputColumn {
+pub(crate) struct InputColumn {
     /// Position in the table.
-    at: usize,
-    name: Arc<str>,
-    ty: Oid,
-    typmod: i32,
+    pub at: usize,
+    pub name: Arc<str>,
+    pub ty: Oid,
+    pub typmod: i32,
 }
 
 /// Finds rows in the input.
@@ -44,31 +45,35 @@ enum Framing {
     Binary {
         header_read: bool,
     },
+    /// Read when the input is whole.
+    Parquet(Spool),
 }
 
 /// A COPY FROM in progress.
 pub struct CopyFrom {
-    ctx: Evaluation<NoSubPlans>,
+    pub(crate) ctx: Evaluation<NoSubPlans>,
     tx: Arc<Tx>,
-    writer: TableWriter,
+    pub(crate) writer: TableWriter,
     options: CopyOptions,
-    sources: Vec<InputColumn>,
+    pub(crate) sources: Vec<InputColumn>,
+    /// The statement lists no columns: a file must not have others.
+    pub all_columns: bool,
     /// Columns that the input lacks, and for DEFAULT markers those it has: position and default.
-    defaults: Vec<(usize, Option<Expression>)>,
+    pub(crate) defaults: Vec<(usize, Option<Expression>)>,
     filter: Option<Expression>,
     framing: Framing,
     buffer: Vec<u8>,
     fields: Fields,
     force_null: Vec<bool>,
     force_not_null: Vec<bool>,
-    batch: Vec<Column>,
+    pub(crate) batch: Vec<Column>,
     batch_bytes: usize,
     /// Line of each row in the batch, and of those written.
-    lines: Vec<u64>,
+    pub(crate) lines: Vec<u64>,
     row_lines: RowLines,
-    line: u64,
+    pub(crate) line: u64,
     header_pending: bool,
-    done: bool,
+    pub(crate) done: bool,
     begun: bool,
     rows: u64,
     skipped: u64,
@@ -114,7 +119,9 @@ impl CopyFrom {
                 // A null marker may be a value by FORCE_NOT_NULL.
                 CopyFormat::Csv => Framing::Csv(Records::default(), plain.filter(|_| !keeps_text).map(of_csv)),
                 CopyFormat::Binary => Framing::Binary { header_read: false },
+                CopyFormat::Parquet => Framing::Parquet(Spool::default()),
             },
+            all_columns: false,
             header_pending: options.header != Header::Absent,
             sources,
             defaults,
@@ -138,7 +145,7 @@ impl CopyFrom {
     }
 
     /// Fires the triggers before the statement, once: the client knows by then that its rows are awaited.
-    fn begin(&mut self) -> Result<()> {
+    pub(crate) fn begin(&mut self) -> Result<()> {
         match std::mem::replace(&mut self.begun, true) {
             true => Ok(()),
             false => self.writer.begin(&self.ctx, INSERT),
@@ -150,6 +157,9 @@ impl CopyFrom {
         self.begin()?;
         if self.done {
             return Ok(());
+        }
+        if let Framing::Parquet(spool) = &mut self.framing {
+            return spool.feed(self.ctx.resources(), data);
         }
         let result = if self.encoding.is_plain() { self.take(data) } else { self.take_encoded(data) };
         result.map_err(|e| self.earlier(e))
@@ -185,11 +195,16 @@ impl CopyFrom {
 
     /// The line that comes next.
     pub fn place(&self) -> String {
-        format!("COPY {}, line {}", self.writer.target.relation.name, self.line + 1)
+        format!("COPY {}, {} {}", self.writer.target.relation.name, self.unit(), self.line + 1)
+    }
+
+    /// A row's name in the input.
+    fn unit(&self) -> &'static str {
+        if matches!(self.framing, Framing::Parquet(_)) { "row" } else { "line" }
     }
 
     /// The error of an earlier row, or the given one.
-    fn earlier(&mut self, error: DbError) -> DbError {
+    pub(crate) fn earlier(&mut self, error: DbError) -> DbError {
         match self.writer.earlier(&self.ctx, error) {
             (Some(row), e) => self.at_row(row, e),
             (None, e) => e,
@@ -239,7 +254,13 @@ impl CopyFrom {
             if !self.partial.is_empty() {
                 self.encoding.decode(&self.partial).map_err(|e| self.at_line(e, self.line + 1, None))?;
             }
-            self.consume_buffer(true)?;
+            match &mut self.framing {
+                Framing::Parquet(spool) => {
+                    let source = std::mem::take(spool).finish();
+                    self.read_file(source)?;
+                }
+                _ => self.consume_buffer(true)?,
+            }
         }
         self.flush()?;
         self.writer.finish(&self.ctx).map_err(|(row, e)| self.at_row(row, e))
@@ -313,7 +334,7 @@ impl CopyFrom {
         let found = match &mut self.framing {
             Framing::Text(lines, _) => lines.next(input, at_end),
             Framing::Csv(records, _) => records.next(input, &self.options, at_end),
-            Framing::Binary { .. } => return self.next_tuple(input, at_end),
+            Framing::Binary { .. } | Framing::Parquet(_) => return self.next_tuple(input, at_end),
         };
         let Some(Line { len, taken }) = found.map_err(|e| self.at_line(e, self.line + 1, None))? else { return Ok(None) };
         let line = &input[..len];
@@ -494,7 +515,7 @@ impl CopyFrom {
     }
 
     /// Fills the columns that the input lacks.
-    fn push_defaults(&mut self) -> Result<()> {
+    pub(crate) fn push_defaults(&mut self) -> Result<()> {
         for (at, default) in &self.defaults {
             if self.sources.iter().any(|s| s.at == *at) {
                 continue;
@@ -556,7 +577,7 @@ impl CopyFrom {
     }
 
     /// Writes the gathered rows.
-    fn flush(&mut self) -> Result<()> {
+    pub(crate) fn flush(&mut self) -> Result<()> {
         if self.lines.is_empty() {
             return Ok(());
         }
@@ -587,12 +608,12 @@ impl CopyFrom {
     /// The error of a row, by its number among those written.
     fn at_row(&self, row: u64, error: DbError) -> DbError {
         match self.row_lines.of(row) {
-            Some(line) => self.with_context(error, &format!("line {line}")),
+            Some(line) => self.with_context(error, &format!("{} {line}", self.unit())),
             None => error.context(format!("COPY {}", self.writer.target.relation.name)),
         }
     }
 
-    fn with_context(&self, error: DbError, place: &str) -> DbError {
+    pub(crate) fn with_context(&self, error: DbError, place: &str) -> DbError {
         error.context(format!("COPY {}, {place}", self.writer.target.relation.name))
     }
 

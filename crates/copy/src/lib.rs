@@ -1,23 +1,28 @@
-//! COPY: reads and writes rows as text, CSV or binary.
+//! COPY: reads and writes rows as text, CSV, binary or Parquet.
 //!
 //! ```text
 //! FROM   bytes -> lines (`text`, `csv`) or tuples (`binary`) -> columns -> TableWriter, a batch at a time
 //! TO     batches -> `format` -> bytes
 //! ```
 //!
-//! The formats are PostgreSQL's (documentation of COPY, "File Formats").
+//! Text, CSV and binary are PostgreSQL's (documentation of COPY, "File Formats"). A Parquet file is read from its end, so its input is
+//! kept until it is whole (`spool`), and written a row group at a time (`parquet_out`).
 
 mod binary;
 mod csv;
 mod format;
 mod from;
+mod load;
 mod options;
+mod parquet_out;
 mod plain;
+mod spool;
 mod text;
 
-pub use format::CopyTo;
+pub use format::{CopiedColumn, CopyTo};
 pub use from::CopyFrom;
 pub use options::{CopyFormat, CopyOptions};
+pub use spool::ServerFile;
 
 /// The fields of one row, unescaped, end to end. Buffers are reused from row to row.
 #[derive(Default)]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use melba_catalog::Relation;
 use melba_encoding::{Encoding, UTF8};
 use melba_fmgr::Session;
+use melba_parquet::Compression;
 use melba_types::{DbError, Result, bail, err};
 use pg_query::protobuf::{DefElem, Node, node::Node as N};
 
@@ -15,6 +16,8 @@ pub enum CopyFormat {
     Text,
     Csv,
     Binary,
+    /// Not PostgreSQL's.
+    Parquet,
 }
 
 /// The treatment of the first line.
@@ -66,6 +69,10 @@ pub struct CopyOptions {
     /// ENCODING; without it, the client's.
     pub encoding: Option<Encoding>,
     pub freeze: bool,
+    /// COMPRESSION of a Parquet file.
+    pub compression: Option<Compression>,
+    /// ROW_GROUP_SIZE of a Parquet file: rows.
+    pub row_group_rows: Option<usize>,
 }
 
 impl CopyOptions {
@@ -91,9 +98,13 @@ impl CopyOptions {
             silent: false,
             encoding: None,
             freeze: false,
+            compression: None,
+            row_group_rows: None,
         };
         let (mut delimiter, mut null, mut quote, mut escape) = (None, None, None, None);
         let mut seen: Vec<&str> = Vec::new();
+        let names_parquet = |def: &DefElem| def.defname == "format" && option_text(def).as_deref() == Some("parquet");
+        let is_parquet = options(nodes).any(names_parquet);
         for def in options(nodes) {
             let name = def.defname.as_str();
             if seen.contains(&name) {
@@ -110,19 +121,14 @@ impl CopyOptions {
                 "escape" => escape = Some(text()),
                 "header" => out.header = header(def, from)?,
                 "freeze" => out.freeze = option_bool(def)?,
+                "compression" if is_parquet => out.compression = Some(compression(def, from)?),
+                "row_group_size" if is_parquet => out.row_group_rows = Some(row_group_rows(def, from)?),
                 "encoding" => out.encoding = Some(encoding(def)?),
                 "force_quote" => out.force_quote = columns(def)?,
                 "force_not_null" => out.force_not_null = columns(def)?,
                 "force_null" => out.force_null = columns(def)?,
                 "on_error" => out.ignore_errors = ignores_errors(def, from)?,
-                "reject_limit" => {
-                    let wrong = |_| err!(INVALID_TEXT_REPRESENTATION, "invalid input syntax for type bigint: \"{}\"", text());
-                    let limit: i64 = text().trim().parse().map_err(wrong)?;
-                    if limit <= 0 {
-                        bail!(INVALID_PARAMETER_VALUE, "REJECT_LIMIT ({limit}) must be greater than zero");
-                    }
-                    out.reject_limit = Some(limit as u64);
-                }
+                "reject_limit" => out.reject_limit = Some(reject_limit(&text())?),
                 "log_verbosity" => match text().as_str() {
                     "verbose" => out.verbose = true,
                     "silent" => out.silent = true,
@@ -147,7 +153,7 @@ impl CopyOptions {
     /// The encoding of rows as text; binary values are encoded by their types.
     pub fn text_encoding(&self, session: &dyn Session) -> Encoding {
         match self.format {
-            CopyFormat::Binary => UTF8,
+            CopyFormat::Binary | CopyFormat::Parquet => UTF8,
             _ => self.encoding.unwrap_or(session.format().client_encoding),
         }
     }
@@ -161,8 +167,10 @@ impl CopyOptions {
         from: bool,
     ) -> Result<()> {
         let csv = self.format == CopyFormat::Csv;
-        if self.format == CopyFormat::Binary {
-            self.check_binary(delimiter.is_some(), null.is_some())?;
+        match self.format {
+            CopyFormat::Binary => self.check_binary("BINARY", delimiter.is_some(), null.is_some())?,
+            CopyFormat::Parquet => self.check_binary("PARQUET", delimiter.is_some(), null.is_some())?,
+            CopyFormat::Text | CopyFormat::Csv => {}
         }
         let one = |value: Option<String>, default: u8, what: &str| match value.as_deref().map(str::as_bytes) {
             None => Ok(default),
@@ -227,7 +235,44 @@ fn format(def: &DefElem) -> Result<CopyFormat> {
         "text" => Ok(CopyFormat::Text),
         "csv" => Ok(CopyFormat::Csv),
         "binary" => Ok(CopyFormat::Binary),
+        "parquet" => Ok(CopyFormat::Parquet),
         other => Err(err!(INVALID_PARAMETER_VALUE, "COPY format \"{other}\" not recognized").at(def.location)),
+    }
+}
+
+fn reject_limit(text: &str) -> Result<u64> {
+    let wrong = |_| err!(INVALID_TEXT_REPRESENTATION, "invalid input syntax for type bigint: \"{text}\"");
+    match text.trim().parse::<i64>().map_err(wrong)? {
+        limit @ 1.. => Ok(limit as u64),
+        limit => Err(err!(INVALID_PARAMETER_VALUE, "REJECT_LIMIT ({limit}) must be greater than zero")),
+    }
+}
+
+fn compression(def: &DefElem, from: bool) -> Result<Compression> {
+    if from {
+        return Err(err!(INVALID_PARAMETER_VALUE, "COPY COMPRESSION cannot be used with COPY FROM").at(def.location));
+    }
+    match option_text(def).unwrap_or_default().to_ascii_lowercase().as_str() {
+        "snappy" => Ok(Compression::Snappy),
+        "zstd" => Ok(Compression::Zstd),
+        "lz4" => Ok(Compression::Lz4),
+        "none" => Ok(Compression::None),
+        other => Err(err!(INVALID_PARAMETER_VALUE, "COPY COMPRESSION \"{other}\" not recognized").at(def.location)),
+    }
+}
+
+fn row_group_rows(def: &DefElem, from: bool) -> Result<usize> {
+    const ROWS_MAX: usize = 1 << 24;
+    if from {
+        return Err(err!(INVALID_PARAMETER_VALUE, "COPY ROW_GROUP_SIZE cannot be used with COPY FROM").at(def.location));
+    }
+    let text = option_text(def).unwrap_or_default();
+    match text.trim().parse() {
+        Ok(rows @ 1..=ROWS_MAX) => Ok(rows),
+        _ => {
+            let e = err!(INVALID_PARAMETER_VALUE, "ROW_GROUP_SIZE ({text}) must be between 1 and {ROWS_MAX}");
+            Err(e.at(def.location))
+        }
     }
 }
 
@@ -254,17 +299,18 @@ fn ignores_errors(def: &DefElem, from: bool) -> Result<bool> {
 }
 
 impl CopyOptions {
-    fn check_binary(&self, delimiter: bool, null: bool) -> Result<()> {
+    /// Options of text that a format without text refuses.
+    fn check_binary(&self, mode: &str, delimiter: bool, null: bool) -> Result<()> {
         for (given, name) in [(delimiter, "DELIMITER"), (null, "NULL"), (self.default.is_some(), "DEFAULT")] {
             if given {
-                bail!(SYNTAX_ERROR, "cannot specify {name} in BINARY mode");
+                bail!(SYNTAX_ERROR, "cannot specify {name} in {mode} mode");
             }
         }
         if self.header != Header::Absent {
-            bail!(FEATURE_NOT_SUPPORTED, "cannot specify HEADER in BINARY mode");
+            bail!(FEATURE_NOT_SUPPORTED, "cannot specify HEADER in {mode} mode");
         }
         if self.ignore_errors {
-            bail!(SYNTAX_ERROR, "only ON_ERROR STOP is allowed in BINARY mode");
+            bail!(SYNTAX_ERROR, "only ON_ERROR STOP is allowed in {mode} mode");
         }
         Ok(())
     }

@@ -349,6 +349,38 @@ def copy():
 
 
 @check
+def copy_of_parquet():
+    """A file goes out and in again; a damaged one loads nothing."""
+    with connect() as connection, connection.cursor() as cursor:
+        connection.execute("create temp table parquet_out (a int, b text, c numeric(20, 3), d timestamptz, e int[], f jsonb)")
+        connection.execute(
+            "insert into parquet_out select i, nullif('x' || i % 7, 'x3'), i / 8.0, timestamptz 'epoch' + i * interval '1 hour',"
+            " case i % 3 when 0 then array[i, null] when 1 then '{}' end, jsonb_build_object('i', i) from generate_series(1, 10000) i"
+        )
+        connection.execute("create temp table parquet_in (like parquet_out)")
+        rows = connection.execute("select * from parquet_out order by a").fetchall()
+        for options in ["", ", compression zstd, row_group_size 999", ", compression none", ", compression lz4"]:
+            with cursor.copy(f"copy parquet_out to stdout (format parquet{options})") as copy:
+                data = b"".join(copy)
+            equal((data[:4], data[-4:]), (b"PAR1", b"PAR1"), options)
+            with cursor.copy("copy parquet_in from stdin (format parquet)") as copy:
+                for start in range(0, len(data), 1001):
+                    copy.write(data[start : start + 1001])
+            equal(cursor.rowcount, 10000, options)
+            equal(connection.execute("select * from parquet_in order by a").fetchall(), rows, options)
+            connection.execute("truncate parquet_in")
+
+        def load(data):
+            with connection.transaction(), cursor.copy("copy parquet_in from stdin (format parquet)") as copy:
+                copy.write(data)
+
+        fails("22P04", load, b"no file of this kind")
+        fails("22P04", load, data[:-10])
+        fails("22P04", load, data[:100] + bytes(len(data) - 200) + data[-100:])
+        equal(connection.execute("select count(*) from parquet_in").fetchone(), (0,))
+
+
+@check
 def notices():
     with connect(autocommit=True) as connection:
         seen = []

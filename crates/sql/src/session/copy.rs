@@ -17,7 +17,7 @@ use super::outcome::{CopyIn, CopyOut, Outcome};
 use super::program::PipedProgram;
 use super::progress::{ProgressCommand, Running};
 use melba_analyze::ExprKind;
-use melba_copy::{CopyFormat, CopyFrom, CopyOptions, CopyTo};
+use melba_copy::{CopiedColumn, CopyFormat, CopyFrom, CopyOptions, CopyTo, ServerFile};
 use melba_ddl::Lookup;
 use melba_expression::{Evaluation, NoSubPlans};
 use melba_expression::{Expression, compile_for_table};
@@ -129,7 +129,7 @@ pub fn run(cx: &CopyEnvironment<'_>, s: &CopyStmt) -> Result<Outcome> {
 }
 
 fn wire_format(options: &CopyOptions) -> Format {
-    if options.format == CopyFormat::Binary { Format::Binary } else { Format::Text }
+    if matches!(options.format, CopyFormat::Binary | CopyFormat::Parquet) { Format::Binary } else { Format::Text }
 }
 
 fn require_server_access(cx: &CopyEnvironment<'_>, s: &CopyStmt) -> Result<()> {
@@ -187,23 +187,25 @@ fn check_freezable(cx: &CopyEnvironment<'_>, relation: &Relation) -> Result<()> 
     Ok(())
 }
 
+/// Only tables take rows themselves.
+fn check_target(relation: &Relation) -> Result<()> {
+    let what = match relation.kind {
+        RelationKind::Table | RelationKind::PartitionedTable => return Ok(()),
+        RelationKind::View => "view",
+        RelationKind::MaterializedView => "materialized view",
+        RelationKind::Sequence => "sequence",
+        _ => "non-table relation",
+    };
+    let error = err!(WRONG_OBJECT_TYPE, "cannot copy to {what} \"{}\"", relation.name);
+    Err(if what == "view" { error.hint("To enable copying to a view, provide an INSTEAD OF INSERT trigger.") } else { error })
+}
+
 fn copy_from(cx: &CopyEnvironment<'_>, s: &CopyStmt, options: CopyOptions) -> Result<Outcome> {
     let name = s.relation.as_ref().ok_or_else(|| DbError::internal("COPY FROM without a table"))?;
     let relation = cx.lookup.open_target(name)?;
     let by_trigger = cx.lookup.catalog().has_instead_trigger(&relation, trigger_events::INSERT);
-    if !by_trigger && !matches!(relation.kind, RelationKind::Table | RelationKind::PartitionedTable) {
-        let what = match relation.kind {
-            RelationKind::View => "view",
-            RelationKind::MaterializedView => "materialized view",
-            RelationKind::Sequence => "sequence",
-            _ => "non-table relation",
-        };
-        let error = err!(WRONG_OBJECT_TYPE, "cannot copy to {what} \"{}\"", relation.name);
-        return Err(if what == "view" {
-            error.hint("To enable copying to a view, provide an INSTEAD OF INSERT trigger.")
-        } else {
-            error
-        });
+    if !by_trigger {
+        check_target(&relation)?;
     }
     if matches!(relation.storage, Storage::System(_)) {
         return Err(DbError::unsupported(format!("COPY into system catalog \"{}\"", relation.name)));
@@ -235,9 +237,10 @@ fn copy_from(cx: &CopyEnvironment<'_>, s: &CopyStmt, options: CopyOptions) -> Re
         None => None,
     };
     let width = columns.len();
-    let format = wire_format(&options);
+    let (format, is_parquet) = (wire_format(&options), options.format == CopyFormat::Parquet);
     let writer = TableWriter::new(target, cx.tx.engine.clone());
-    let copy = CopyFrom::new(exec, cx.tx.clone(), writer, columns, defaults, filter, options);
+    let mut copy = CopyFrom::new(exec, cx.tx.clone(), writer, columns, defaults, filter, options);
+    copy.all_columns = s.attlist.is_empty();
     let mut copy = Watched::new(cx, copy, relation.oid, s);
     if s.filename.is_empty() {
         return Ok(Outcome::CopyIn { format, columns: width, copy: Box::new(copy) });
@@ -250,7 +253,13 @@ fn copy_from(cx: &CopyEnvironment<'_>, s: &CopyStmt, options: CopyOptions) -> Re
     }
     // The user names a file of the server's machine, not one of the database.
     let mut file = fs::File::open(&s.filename).map_err(|e| file_error(&s.filename, "reading", &e))?;
-    copy.running.set(BYTES_TOTAL, file.metadata().map_or(0, |file| file.len() as i64));
+    let bytes = file.metadata().map_or(0, |file| file.len());
+    copy.running.set(BYTES_TOTAL, bytes as i64);
+    if is_parquet {
+        copy.copy.load(Arc::new(ServerFile { file, bytes }))?;
+        copy.running.set(BYTES_PROCESSED, bytes as i64);
+        return Ok(Outcome::Done { tag: format!("COPY {}", copy.copy.finish()?) });
+    }
     feed_all(&mut copy, |chunk| file.read(chunk).map_err(|e| file_error(&s.filename, "reading", &e)))?;
     Ok(Outcome::Done { tag: format!("COPY {}", copy.copy.finish()?) })
 }
@@ -317,9 +326,10 @@ fn copy_to(cx: &CopyEnvironment<'_>, s: &CopyStmt, options: CopyOptions) -> Resu
     let format = wire_format(&options);
     let names: Vec<Arc<str>> = columns.iter().map(|c| c.name.clone()).collect();
     options.check_columns(None, &names)?;
-    let types = columns.iter().map(|c| c.ty).collect();
-    let session = (cx.exec)().session.clone();
-    let copy = CopyTo::new(session, Box::new(move || source.next(BATCH_ROWS)), names, types, options);
+    let columns = columns.iter().map(|c| CopiedColumn { name: c.name.clone(), ty: c.ty, typmod: c.typmod }).collect();
+    let exec = (cx.exec)();
+    let copy =
+        CopyTo::new(exec.session.clone(), Box::new(move || source.next(BATCH_ROWS)), columns, options, exec.resources().held());
     let mut copy = Watched::new(cx, copy, relation_oid, s);
     if s.filename.is_empty() {
         return Ok(Outcome::CopyOut { format, columns: width, copy: Box::new(copy) });

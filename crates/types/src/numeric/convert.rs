@@ -120,6 +120,16 @@ impl Numeric {
         i128::try_from(self.decimal()?.round(0, Rounding::Nearest).mantissa).ok()
     }
 
+    /// The value times `10^scale`; `None` when that is no whole number, does not fit 128 bits, or is special.
+    pub fn mantissa_at(&self, scale: u16) -> Option<i128> {
+        let decimal = self.decimal()?;
+        let rounded = decimal.round(i64::from(scale), Rounding::Truncate);
+        if rounded.compare(&decimal).is_ne() {
+            return None;
+        }
+        i128::try_from(rounded.mantissa).ok()
+    }
+
     /// Applies numeric(precision, scale): rounds, and raises 22003 when too many digits remain before the point.
     pub fn apply_typmod(&self, typmod: i32) -> Result<Numeric> {
         if typmod < 4 {

@@ -1,0 +1,383 @@
+//! Reads files: their columns, and rows as columns of the types that the caller wants.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
+use parquet::data_type::DataType;
+use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::reader::{ChunkReader as _, Length as _};
+use parquet::file::serialized_reader::SerializedPageReader;
+
+use melba_fmgr::{Session, io, lookup};
+use melba_types::{Column, ColumnData, DbError, Kind, Oid, Result, bail, err, limits};
+
+use crate::decode::{self, Raw, RowError};
+use crate::file_type::{FileField, FileType, type_name};
+use crate::fit::{self, Target};
+use crate::levels::{Assembly, Levels, Nesting};
+use crate::source::{Chunks, Source};
+use crate::{TYPES_KEY, damaged};
+
+const MAGIC: &[u8] = b"PAR1";
+/// Magic, an empty footer, its length, and the magic again.
+const FILE_BYTES_MIN: u64 = 12;
+
+/// A column of a file.
+pub struct FileColumn {
+    pub name: String,
+    field: FileField,
+    /// Its place among those that hold values.
+    leaf: usize,
+}
+
+/// A file whose footer was read.
+pub struct FileReader {
+    chunks: Chunks,
+    metadata: Arc<ParquetMetaData>,
+    columns: Arc<Vec<FileColumn>>,
+}
+
+/// A column that a scan reads, and what it becomes.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// Place among the file's columns.
+    pub at: usize,
+    /// The name in errors: the table's column.
+    pub name: Arc<str>,
+    pub ty: Oid,
+    pub typmod: i32,
+}
+
+impl FileReader {
+    /// Reads a file's footer.
+    ///
+    /// # Errors
+    /// 22P04 for what is no Parquet file, or a damaged one; 58030 when it cannot be read.
+    pub fn open(source: Arc<dyn Source>) -> Result<FileReader> {
+        let chunks = Chunks(source);
+        if chunks.len() < FILE_BYTES_MIN {
+            bail!(BAD_COPY_FILE_FORMAT, "file is not a Parquet file");
+        }
+        let ends = [0, chunks.len() - MAGIC.len() as u64].map(|at| chunks.get_bytes(at, MAGIC.len()).map_err(damaged));
+        let [begin, end] = ends;
+        if begin? != MAGIC {
+            bail!(BAD_COPY_FILE_FORMAT, "file is not a Parquet file");
+        }
+        if end? != MAGIC {
+            return Err(err!(BAD_COPY_FILE_FORMAT, "invalid Parquet file").detail("The end of the file is missing."));
+        }
+        let metadata = guarded(|| ParquetMetaDataReader::new().parse_and_finish(&chunks).map_err(damaged))?;
+        let schema = metadata.file_metadata().schema_descr();
+        let leaf = |root: usize| (0..schema.num_columns()).find(|leaf| schema.get_column_root_idx(*leaf) == root);
+        let fields = schema.root_schema().get_fields().iter().enumerate();
+        let column = |(at, field): (usize, &Arc<parquet::schema::types::Type>)| FileColumn {
+            name: field.name().to_owned(),
+            field: FileField::of(field),
+            leaf: leaf(at).unwrap_or(0),
+        };
+        Ok(FileReader { columns: Arc::new(fields.map(column).collect()), chunks, metadata: Arc::new(metadata) })
+    }
+
+    pub fn columns(&self) -> &[FileColumn] {
+        &self.columns
+    }
+
+    /// Rows that the footer promises.
+    pub fn rows(&self) -> i64 {
+        self.metadata.file_metadata().num_rows()
+    }
+
+    /// The PostgreSQL types that the writer noted, by column: texts that a CREATE TABLE takes.
+    pub fn noted_types(&self) -> Vec<Option<String>> {
+        let noted = self.metadata.file_metadata().key_value_metadata().into_iter().flatten();
+        let text = noted.into_iter().find(|pair| pair.key == TYPES_KEY).and_then(|pair| pair.value.as_deref());
+        let list: Vec<serde_json::Value> = text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+        let of = |column: &FileColumn| {
+            let entry = list.iter().find(|entry| entry["name"].as_str() == Some(&column.name))?;
+            entry["type"].as_str().map(str::to_owned)
+        };
+        self.columns.iter().map(of).collect()
+    }
+
+    /// The type next to a column's: of a list, the elements'.
+    ///
+    /// # Errors
+    /// 0A000 for structs and maps.
+    pub fn natural(&self, at: usize) -> Result<(Oid, i32, bool)> {
+        let (ty, nesting) = self.described(at)?;
+        let (oid, typmod) = ty.natural();
+        Ok((oid, typmod, nesting.is_some()))
+    }
+
+    fn described(&self, at: usize) -> Result<(FileType, Option<&Nesting>)> {
+        let column = &self.columns[at];
+        match &column.field {
+            FileField::Column { ty, nesting } => Ok((*ty, nesting.as_ref())),
+            FileField::Other(what) => {
+                Err(DbError::unsupported(format!("column \"{}\" of the Parquet file, which is {what},", column.name)))
+            }
+        }
+    }
+
+    /// Begins to read some columns.
+    ///
+    /// # Errors
+    /// 42804 for a column whose type cannot become the wanted one.
+    pub fn scan(&self, session: Arc<dyn Session>, wanted: &[Wanted]) -> Result<Scan> {
+        let mut columns = Vec::with_capacity(wanted.len());
+        for wanted in wanted {
+            let (ty, nesting) = self.described(wanted.at)?;
+            columns.push(scanned(&*session, wanted, ty, nesting, self.columns[wanted.at].leaf)?);
+        }
+        Ok(Scan {
+            session,
+            chunks: self.chunks.clone(),
+            metadata: Arc::clone(&self.metadata),
+            columns,
+            group: 0,
+            left: 0,
+            before: 0,
+        })
+    }
+}
+
+fn scanned(session: &dyn Session, wanted: &Wanted, file: FileType, nesting: Option<&Nesting>, leaf: usize) -> Result<Scanned> {
+    let catalog = session.catalog();
+    let (base, typmod) = catalog.base_type_and_typmod(wanted.ty, wanted.typmod);
+    let element = lookup::array_element(session, base).filter(|_| nesting.is_some());
+    let to = match element {
+        Some(element) => catalog.base_type_and_typmod(element, typmod),
+        None => (base, typmod),
+    };
+    let fits = element.is_some() == nesting.is_some() && fit::may(session, file.natural().0, to.0);
+    if !fits {
+        return Err(err!(
+            DATATYPE_MISMATCH,
+            "column \"{}\" is of type {} but the file's column is of type {}",
+            wanted.name,
+            lookup::type_name(session, wanted.ty),
+            type_name(file, nesting.is_some(), catalog)
+        ));
+    }
+    let domain = [Some(wanted.ty).filter(|ty| *ty != base), element.filter(|element| *element != to.0)];
+    if domain[1].is_some() {
+        return Err(DbError::unsupported("reading Parquet into an array of a domain"));
+    }
+    Ok(Scanned {
+        name: Arc::clone(&wanted.name),
+        file,
+        nesting: nesting.cloned(),
+        leaf,
+        target: Target { ty: to.0, typmod: to.1 },
+        domain: domain[0],
+        reader: None,
+        levels: Levels::default(),
+    })
+}
+
+/// A column being read.
+struct Scanned {
+    name: Arc<str>,
+    file: FileType,
+    nesting: Option<Nesting>,
+    leaf: usize,
+    target: Target,
+    domain: Option<Oid>,
+    reader: Option<ColumnReader>,
+    levels: Levels,
+}
+
+/// Rows being read.
+pub struct Scan {
+    session: Arc<dyn Session>,
+    chunks: Chunks,
+    metadata: Arc<ParquetMetaData>,
+    columns: Vec<Scanned>,
+    /// The next row group.
+    group: usize,
+    /// Rows left of the present one.
+    left: usize,
+    /// Rows read.
+    before: u64,
+}
+
+impl Scan {
+    /// The next rows, `limit` at most: how many, and the wanted columns; `None` at the end.
+    ///
+    /// # Errors
+    /// With the row and the column as context, as far as they are known.
+    pub fn next(&mut self, limit: usize) -> Result<Option<(usize, Vec<Column>)>> {
+        limits::check()?;
+        while self.left == 0 {
+            if self.group == self.metadata.num_row_groups() {
+                return Ok(None);
+            }
+            self.open_group()?;
+        }
+        let rows = limit.min(self.left);
+        let mut out = Vec::with_capacity(self.columns.len());
+        for column in &mut self.columns {
+            let read = guarded(|| column.read(&*self.session, rows));
+            out.push(read.map_err(|(row, e)| in_context(e, self.before + row as u64 + 1, &column.name))?);
+        }
+        self.left -= rows;
+        self.before += rows as u64;
+        Ok(Some((rows, out)))
+    }
+
+    fn open_group(&mut self) -> Result<()> {
+        let group = self.metadata.row_group(self.group);
+        let rows = usize::try_from(group.num_rows()).ok();
+        let rows =
+            rows.ok_or_else(|| err!(BAD_COPY_FILE_FORMAT, "invalid Parquet file").detail("A row group has less than no rows."))?;
+        for column in &mut self.columns {
+            let open = || {
+                let chunk = group.column(column.leaf);
+                let (start, bytes) = chunk.byte_range();
+                if start.checked_add(bytes).is_none_or(|end| end > self.chunks.len()) {
+                    bail!(BAD_COPY_FILE_FORMAT, "invalid Parquet file: a column ends beyond the end of the file");
+                }
+                let pages = SerializedPageReader::new(Arc::new(self.chunks.clone()), chunk, rows, None).map_err(damaged)?;
+                Ok(get_column_reader(chunk.column_descr_ptr(), Box::new(pages)))
+            };
+            let reader = guarded(|| open().map_err(|e| (0, e)));
+            column.reader = Some(reader.map_err(|(_, e)| e.context(format!("column {}", column.name)))?);
+        }
+        self.group += 1;
+        self.left = rows;
+        Ok(())
+    }
+}
+
+fn in_context(error: DbError, row: u64, name: &str) -> DbError {
+    error.context(format!("row {row}, column {name}"))
+}
+
+impl Scanned {
+    fn read(&mut self, session: &dyn Session, rows: usize) -> Result<Column, RowError> {
+        let Scanned { reader: Some(reader), levels, .. } = self else {
+            return Err((0, DbError::internal("no row group is open")));
+        };
+        levels.clear();
+        let (read, raw) = raw(reader, rows, levels).map_err(|e| (0, damaged(e)))?;
+        if read != rows {
+            return Err((
+                0,
+                err!(BAD_COPY_FILE_FORMAT, "invalid Parquet file").detail("A column has fewer rows than its row group."),
+            ));
+        }
+        let level = self.nesting.as_ref().map_or(1, |nesting| nesting.value);
+        let places = |e: RowError| (self.record(e.0, level), e.1);
+        let values = decode::natural(self.file, raw).map_err(places)?;
+        let values = fit::fit(session, values, self.file.natural(), self.target).map_err(places)?;
+        let column = match &self.nesting {
+            Some(nesting) => {
+                let mut next = 0;
+                let assembly = Assembly { nesting, levels: &self.levels, element_type: self.target.ty };
+                let arrays = assembly.arrays(|| {
+                    next += 1;
+                    values.get(next - 1)
+                });
+                Column::new(ColumnData::Datum(arrays?))
+            }
+            None => spread(values, &self.levels.definition, self.file, rows),
+        };
+        if column.len() != rows {
+            return Err((0, err!(BAD_COPY_FILE_FORMAT, "invalid Parquet file").detail("A column has another number of values.")));
+        }
+        match self.domain {
+            None => Ok(column),
+            Some(domain) => checked(session, domain, column),
+        }
+    }
+
+    /// The record that a value belongs to, by its number among those that are not null.
+    fn record(&self, value: usize, level: i16) -> usize {
+        let levels = &self.levels;
+        let Some((at, _)) = levels.definition.iter().enumerate().filter(|(_, l)| **l >= level).nth(value) else { return value };
+        if levels.repetition.is_empty() { at } else { levels.repetition[..=at].iter().filter(|l| **l == 0).count().max(1) - 1 }
+    }
+}
+
+/// Applies a domain's checks.
+fn checked(session: &dyn Session, domain: Oid, column: Column) -> Result<Column, RowError> {
+    let kind = lookup::kind(session, domain).unwrap_or(Kind::Text);
+    let mut out = Column::with_capacity(kind, column.len());
+    for row in 0..column.len() {
+        out.push(io::check_domain(session, domain, column.get(row)).map_err(|e| (row, e))?);
+    }
+    Ok(out)
+}
+
+/// Puts nulls between values.
+fn spread(values: Column, definition: &[i16], file: FileType, rows: usize) -> Column {
+    if file == FileType::Unknown {
+        let mut out = Column::with_capacity(Kind::Text, rows);
+        (0..rows).for_each(|_| out.push_null());
+        return out;
+    }
+    if definition.iter().all(|level| *level > 0) {
+        return values;
+    }
+    let mut places = 0..values.len() as u32;
+    let picks: Vec<Option<u32>> = definition.iter().map(|level| if *level > 0 { places.next() } else { None }).collect();
+    values.take_or_null(&picks)
+}
+
+/// Reads records of a column.
+fn raw(reader: &mut ColumnReader, rows: usize, levels: &mut Levels) -> parquet::errors::Result<(usize, Raw)> {
+    fn read<T: DataType>(
+        reader: &mut ColumnReaderImpl<T>,
+        rows: usize,
+        levels: &mut Levels,
+    ) -> parquet::errors::Result<(usize, Vec<T::T>)> {
+        let mut values = Vec::new();
+        let mut records = 0;
+        // A call ends at the end of a page's dictionary, too.
+        while records < rows {
+            let (definition, repetition) = (Some(&mut levels.definition), Some(&mut levels.repetition));
+            match reader.read_records(rows - records, definition, repetition, &mut values)? {
+                (0, ..) => break,
+                (more, ..) => records += more,
+            }
+        }
+        Ok((records, values))
+    }
+    macro_rules! read {
+        ($reader:expr, $variant:ident) => {{
+            let (records, values) = read($reader, rows, levels)?;
+            Ok((records, Raw::$variant(values)))
+        }};
+    }
+    match reader {
+        ColumnReader::BoolColumnReader(r) => read!(r, Bool),
+        ColumnReader::Int32ColumnReader(r) => read!(r, Int32),
+        ColumnReader::Int64ColumnReader(r) => read!(r, Int64),
+        ColumnReader::Int96ColumnReader(r) => read!(r, Int96),
+        ColumnReader::FloatColumnReader(r) => read!(r, Float),
+        ColumnReader::DoubleColumnReader(r) => read!(r, Double),
+        ColumnReader::ByteArrayColumnReader(r) => read!(r, Bytes),
+        ColumnReader::FixedLenByteArrayColumnReader(r) => read!(r, Fixed),
+    }
+}
+
+/// What a closure of the decoder returns; its panic, which wrong bytes may cause, is an error.
+fn guarded<T, E: From<Damaged>>(f: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+    catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|_| Err(Damaged.into()))
+}
+
+/// The decoder has met what it did not expect.
+struct Damaged;
+
+impl From<Damaged> for DbError {
+    fn from(_: Damaged) -> DbError {
+        err!(BAD_COPY_FILE_FORMAT, "invalid Parquet file").detail("The decoder has failed.")
+    }
+}
+
+impl From<Damaged> for RowError {
+    fn from(damaged: Damaged) -> RowError {
+        (0, damaged.into())
+    }
+}

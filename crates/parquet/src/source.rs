@@ -1,0 +1,92 @@
+//! Where the bytes of a file come from.
+
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parquet::errors::{ParquetError, Result};
+use parquet::file::reader::{ChunkReader, Length};
+
+/// Bytes that can be read at any place.
+pub trait Source: Send + Sync {
+    fn len(&self) -> u64;
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Fills the buffer from an offset.
+    ///
+    /// # Errors
+    /// Those of reading; `UnexpectedEof` beyond the end.
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()>;
+    /// Bytes worth reading at once.
+    fn read_ahead(&self) -> usize {
+        64 << 10
+    }
+}
+
+/// Bytes in memory.
+impl Source for Vec<u8> {
+    fn len(&self) -> u64 {
+        Vec::len(self) as u64
+    }
+
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let start = usize::try_from(offset).ok();
+        let part = start.and_then(|start| self.get(start..start.checked_add(out.len())?));
+        out.copy_from_slice(part.ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+}
+
+/// A source as the decoder wants it.
+#[derive(Clone)]
+pub(crate) struct Chunks(pub Arc<dyn Source>);
+
+impl Length for Chunks {
+    fn len(&self) -> u64 {
+        self.0.len()
+    }
+}
+
+impl ChunkReader for Chunks {
+    type T = SourceReader;
+
+    fn get_read(&self, start: u64) -> Result<SourceReader> {
+        Ok(SourceReader { source: Arc::clone(&self.0), next: start, buffer: Vec::new(), at: 0 })
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
+        // Checked first: a wrong length must not become an allocation.
+        if start.checked_add(length as u64).is_none_or(|end| end > self.0.len()) {
+            return Err(ParquetError::EOF(format!("{length} bytes at {start} of a file of {} bytes", self.0.len())));
+        }
+        let mut out = vec![0; length];
+        self.0.read_at(start, &mut out).map_err(|e| ParquetError::External(Box::new(e)))?;
+        Ok(out.into())
+    }
+}
+
+/// Reads on from a place.
+pub(crate) struct SourceReader {
+    source: Arc<dyn Source>,
+    next: u64,
+    buffer: Vec<u8>,
+    at: usize,
+}
+
+impl Read for SourceReader {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if self.at == self.buffer.len() {
+            let left = self.source.len().saturating_sub(self.next);
+            let wanted = out.len().max(self.source.read_ahead()) as u64;
+            self.buffer.resize(left.min(wanted) as usize, 0);
+            self.at = 0;
+            self.source.read_at(self.next, &mut self.buffer)?;
+            self.next += self.buffer.len() as u64;
+        }
+        let bytes = out.len().min(self.buffer.len() - self.at);
+        out[..bytes].copy_from_slice(&self.buffer[self.at..self.at + bytes]);
+        self.at += bytes;
+        Ok(bytes)
+    }
+}
