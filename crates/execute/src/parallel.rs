@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use melba_expression::Evaluation;
-use melba_plan::node::PlanNode;
+use melba_plan::node::{Op, PlanNode};
 use melba_types::{BATCH_ROWS, Batch, DbError, Result, limits};
 use parking_lot::Mutex;
 
@@ -82,6 +82,14 @@ pub(crate) fn form(
     Ok(Some((Team::new(scan.clone(), parts, members, tables), workers)))
 }
 
+/// How many rows to ask a node for at a time: rows that are only counted take no memory.
+pub(crate) fn rows_at_once(node: &PlanNode) -> usize {
+    match &node.op {
+        Op::TableScan(scan) if scan.only_counts() => usize::MAX,
+        _ => BATCH_ROWS,
+    }
+}
+
 /// Passes the rows of `node` to a member of a team.
 pub(crate) fn each_batch(ctx: &ExecContext, node: &PlanNode, mut take: impl FnMut(Batch) -> Result<()>) -> Result<()> {
     let Some(team) = ctx.team() else { return Err(DbError::internal("a part of a plan without a team")) };
@@ -90,7 +98,7 @@ pub(crate) fn each_batch(ctx: &ExecContext, node: &PlanNode, mut take: impl FnMu
     while let Some(part) = team.next_part(share) {
         input.rescan(ctx)?;
         ctx.set_part(Some(part));
-        while let Some(batch) = input.next(ctx, BATCH_ROWS)? {
+        while let Some(batch) = input.next(ctx, rows_at_once(node))? {
             ctx.check_interrupt()?;
             take(batch)?;
         }

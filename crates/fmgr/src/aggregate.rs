@@ -51,6 +51,35 @@ pub trait Aggregate: Send {
     }
 }
 
+/// The rows of a batch that an aggregate takes.
+#[derive(Clone, Copy)]
+pub enum TakenRows<'a> {
+    /// The first ones, as many as these.
+    All(usize),
+    These(&'a [u32]),
+}
+
+impl TakenRows<'_> {
+    pub fn len(self) -> usize {
+        match self {
+            TakenRows::All(count) => count,
+            TakenRows::These(rows) => rows.len(),
+        }
+    }
+
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    #[inline]
+    pub fn for_each(self, mut f: impl FnMut(usize)) {
+        match self {
+            TakenRows::All(count) => (0..count).for_each(f),
+            TakenRows::These(rows) => rows.iter().for_each(|row| f(*row as usize)),
+        }
+    }
+}
+
 /// States of one aggregate in many groups, which are numbered from 0.
 pub trait GroupedAggregate: Send + Sync {
     /// Makes room for `groups` groups.
@@ -59,7 +88,7 @@ pub trait GroupedAggregate: Send + Sync {
     /// each group the result equals that of `Aggregate::add_batch` with the same rows in their order.
     fn add(&mut self, call: &CallInfo<'_>, args: &[&Column], rows: Option<&[u32]>, places: &[u32]) -> Result<()>;
     /// The same of rows that are all of one group.
-    fn add_to(&mut self, call: &CallInfo<'_>, args: &[&Column], group: usize, rows: &[u32]) -> Result<()>;
+    fn add_to(&mut self, call: &CallInfo<'_>, args: &[&Column], group: usize, rows: TakenRows<'_>) -> Result<()>;
     /// Adds states of other rows, of the same aggregate: those of its group `groups[i]` to the group `places[i]`.
     fn merge(&mut self, other: &dyn GroupedAggregate, groups: &[u32], places: &[u32]) -> Result<()>;
     fn as_any(&self) -> &dyn std::any::Any;

@@ -26,7 +26,7 @@ pub mod type_functions;
 pub mod type_io;
 pub mod varlena;
 
-pub use aggregate::{Aggregate, AggregateFn, GroupedAggregate, MakeAggregate};
+pub use aggregate::{Aggregate, AggregateFn, GroupedAggregate, MakeAggregate, TakenRows};
 pub use call::{CallInfo, FormatSettings, PureRoutine, QueryRows, RoutineCall, RoutineRows, RowColumn, Session};
 pub use gin_column::GinColumn;
 pub use melba_types::datetime::{DateOrder, DateStyle, IntervalStyle};

@@ -289,6 +289,14 @@ pub struct TableScanNode {
     pub coded: Vec<usize>,
 }
 
+impl TableScanNode {
+    /// No column is wanted and no row left out: only their number counts.
+    pub fn only_counts(&self) -> bool {
+        let source = &self.source;
+        source.plain && source.projection.is_empty() && self.filter.is_empty() && self.join_filters.is_empty()
+    }
+}
+
 /// Value of one leading column of an index.
 #[derive(Clone, Debug)]
 pub enum KeyMatch {

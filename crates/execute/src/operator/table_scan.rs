@@ -30,7 +30,7 @@ pub(super) struct TableScanOp {
     filters: Vec<ScanFilter>,
     /// That of a sort above.
     top: Option<Arc<TopFilter>>,
-    /// No column is wanted and no row left out: only their number counts.
+    /// See `TableScanNode::only_counts`.
     counts: bool,
     /// The filter may have side effects: when a few rows are requested, it is evaluated until they are found.
     has_effects: bool,
@@ -72,7 +72,7 @@ impl TableScanOp {
     pub fn new(node: Arc<TableScanNode>) -> TableScanOp {
         let plain = node.source.plain && !node.filter.iter().any(Expression::is_volatile);
         let conditions = plain.then(|| Conditions::new(&node));
-        let counts = plain && node.source.projection.is_empty() && node.filter.is_empty() && node.join_filters.is_empty();
+        let counts = node.only_counts();
         let filter = |(column, _): &(usize, usize)| ScanFilter { column: *column, filter: None, passed: Passed::default() };
         let filters = node.join_filters.iter().map(filter).collect();
         let has_effects = has_effects(node.filter.iter());

@@ -1,23 +1,26 @@
 //! Exact sums of integers and numerics, and the results of sum and avg.
 
+use melba_fmgr::TakenRows;
 use melba_types::{Bitmap, Column, ColumnData, Datum, Numeric, Result};
 
 use super::for_each_valid;
 use crate::int::out_of_range;
 
 /// How many of some rows have no null argument.
-pub(super) fn count_of(args: &[&Column], rows: &[u32]) -> i64 {
+pub(super) fn count_of(args: &[&Column], rows: TakenRows<'_>) -> i64 {
     let may_be_null =
         |column: &&Column| column.validity.is_some() || matches!(column.data, ColumnData::Datum(_) | ColumnData::Stored(_));
     if !args.iter().any(may_be_null) {
         return rows.len() as i64;
     }
-    rows.iter().filter(|&&row| !args.iter().any(|c| c.is_null(row as usize))).count() as i64
+    let mut count = 0;
+    rows.for_each(|row| count += i64::from(!args.iter().any(|c| c.is_null(row))));
+    count
 }
 
 /// How many of some rows are not null, and the sum of these.
-pub(super) fn sum_of_integers(column: &Column, rows: &[u32]) -> (i64, i128) {
-    fn short<T: Copy + Into<i64>>(values: &[T], validity: Option<&Bitmap>, rows: &[u32]) -> (i64, i128) {
+pub(super) fn sum_of_integers(column: &Column, rows: TakenRows<'_>) -> (i64, i128) {
+    fn short<T: Copy + Into<i64>>(values: &[T], validity: Option<&Bitmap>, rows: TakenRows<'_>) -> (i64, i128) {
         // A batch has far fewer than 2^32 rows.
         let (mut count, mut sum) = (0, 0i64);
         for_each_valid(validity, rows, |i| {
@@ -32,17 +35,20 @@ pub(super) fn sum_of_integers(column: &Column, rows: &[u32]) -> (i64, i128) {
         ColumnData::Int8(v) => sum_of_words(v, column.validity.as_ref(), rows),
         _ => {
             let (mut count, mut sum) = (0, 0i128);
-            for value in rows.iter().map(|row| column.get(*row as usize)).filter(|value| !value.is_null()) {
-                count += 1;
-                sum += i128::from(crate::int::wide(&value));
-            }
+            rows.for_each(|row| {
+                let value = column.get(row);
+                if !value.is_null() {
+                    count += 1;
+                    sum += i128::from(crate::int::wide(&value));
+                }
+            });
             (count, sum)
         }
     }
 }
 
 /// The same of words.
-pub(super) fn sum_of_words(values: &[i64], validity: Option<&Bitmap>, rows: &[u32]) -> (i64, i128) {
+pub(super) fn sum_of_words(values: &[i64], validity: Option<&Bitmap>, rows: TakenRows<'_>) -> (i64, i128) {
     let (mut count, mut sum) = (0, 0i128);
     for_each_valid(validity, rows, |i| {
         count += 1;

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use melba_fmgr::{Aggregate, AggregateFn, CallInfo, GroupedAggregate, order};
+use melba_fmgr::{Aggregate, AggregateFn, CallInfo, GroupedAggregate, TakenRows, order};
 use melba_types::float::compare_f64;
 use melba_types::key::{self, KeyType};
 use melba_types::{Column, ColumnData, Datum, Kind, Result, oids};
@@ -72,7 +72,7 @@ impl Extreme {
 /// The row of the best value among `rows`.
 fn best_row<T: Copy>(column: &Column, values: &[T], rows: &[u32], better: impl Fn(T, T) -> bool) -> Option<usize> {
     let mut best: Option<usize> = None;
-    for_each_valid(column.validity.as_ref(), rows, |i| {
+    for_each_valid(column.validity.as_ref(), TakenRows::These(rows), |i| {
         if best.is_none_or(|b| better(values[i], values[b])) {
             best = Some(i);
         }
@@ -99,7 +99,7 @@ impl Aggregate for Extreme {
             ColumnData::Float8(v) if plain => best_row(column, v, rows, |a, b| compare_f64(a, b) == self.better),
             ColumnData::Text(v) | ColumnData::Bytes(v) if plain => {
                 let mut best: Option<usize> = None;
-                for_each_valid(column.validity.as_ref(), rows, |i| {
+                for_each_valid(column.validity.as_ref(), TakenRows::These(rows), |i| {
                     if best.is_none_or(|b| v.get(i).cmp(v.get(b)) == self.better) {
                         best = Some(i);
                     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use melba_fmgr::{CallInfo, GroupedAggregate};
+use melba_fmgr::{CallInfo, GroupedAggregate, TakenRows};
 use melba_types::{Bitmap, Column, ColumnData, Datum, DbError, Mantissas, Numeric, Result};
 
 use super::exact::{IntegerResult, NumericSum, count_of, integer_result, numeric_result, sum_of_integers, sum_of_words};
@@ -66,7 +66,7 @@ impl GroupedAggregate for GroupedCount {
         Ok(())
     }
 
-    fn add_to(&mut self, _: &CallInfo<'_>, args: &[&Column], group: usize, rows: &[u32]) -> Result<()> {
+    fn add_to(&mut self, _: &CallInfo<'_>, args: &[&Column], group: usize, rows: TakenRows<'_>) -> Result<()> {
         self.counts[group] += count_of(args, rows);
         Ok(())
     }
@@ -128,7 +128,7 @@ impl GroupedAggregate for GroupedIntegerSum {
         Ok(())
     }
 
-    fn add_to(&mut self, _: &CallInfo<'_>, args: &[&Column], group: usize, rows: &[u32]) -> Result<()> {
+    fn add_to(&mut self, _: &CallInfo<'_>, args: &[&Column], group: usize, rows: TakenRows<'_>) -> Result<()> {
         let (count, sum) = sum_of_integers(args[0], rows);
         self.counts[group] += count;
         self.sums[group] += sum;
@@ -224,7 +224,7 @@ impl GroupedAggregate for GroupedNumericSum {
         }
     }
 
-    fn add_to(&mut self, _: &CallInfo<'_>, args: &[&Column], group: usize, rows: &[u32]) -> Result<()> {
+    fn add_to(&mut self, _: &CallInfo<'_>, args: &[&Column], group: usize, rows: TakenRows<'_>) -> Result<()> {
         match &args[0].data {
             ColumnData::Numeric(words) if *self.scale.get_or_insert(words.scale) == words.scale => {
                 let (count, sum) = sum_of_words(&words.values, args[0].validity.as_ref(), rows);
@@ -232,10 +232,15 @@ impl GroupedAggregate for GroupedNumericSum {
                 self.sums[group] += sum;
                 Ok(())
             }
-            _ => rows.iter().try_for_each(|&row| match args[0].get(row as usize) {
-                Datum::Numeric(value) => self.step(group, &value),
-                _ => Ok(()),
-            }),
+            _ => {
+                let mut done = Ok(());
+                rows.for_each(|row| {
+                    if let (true, Datum::Numeric(value)) = (done.is_ok(), args[0].get(row)) {
+                        done = self.step(group, &value);
+                    }
+                });
+                done
+            }
         }
     }
 
@@ -311,6 +316,28 @@ impl GroupedExtreme {
             self.seen[group] = true;
         }
     }
+
+    fn take_best<T: Into<i64>>(&mut self, group: usize, best: Option<T>) {
+        if let Some(best) = best {
+            self.take(group, best.into());
+        }
+    }
+}
+
+/// The least or greatest of some values.
+fn extreme<T: Copy + Ord>(values: &[T], validity: Option<&Bitmap>, rows: TakenRows<'_>, greatest: bool) -> Option<T> {
+    match (rows, validity, greatest) {
+        (TakenRows::All(_), None, true) => values.iter().copied().reduce(|a, b| if b > a { b } else { a }),
+        (TakenRows::All(_), None, false) => values.iter().copied().reduce(|a, b| if b < a { b } else { a }),
+        _ => {
+            let mut best: Option<T> = None;
+            for_each_valid(validity, rows, |row| {
+                let value = values[row];
+                best = Some(best.map_or(value, |best| if (value > best) == greatest { value } else { best }));
+            });
+            best
+        }
+    }
 }
 
 impl GroupedAggregate for GroupedExtreme {
@@ -330,12 +357,12 @@ impl GroupedAggregate for GroupedExtreme {
         Ok(())
     }
 
-    fn add_to(&mut self, _: &CallInfo<'_>, args: &[&Column], group: usize, rows: &[u32]) -> Result<()> {
+    fn add_to(&mut self, _: &CallInfo<'_>, args: &[&Column], group: usize, rows: TakenRows<'_>) -> Result<()> {
         let validity = args[0].validity.as_ref();
         match &args[0].data {
-            ColumnData::Int2(v) => for_each_valid(validity, rows, |row| self.take(group, i64::from(v[row]))),
-            ColumnData::Int4(v) => for_each_valid(validity, rows, |row| self.take(group, i64::from(v[row]))),
-            ColumnData::Int8(v) => for_each_valid(validity, rows, |row| self.take(group, v[row])),
+            ColumnData::Int2(v) => self.take_best(group, extreme(v, validity, rows, self.greatest)),
+            ColumnData::Int4(v) => self.take_best(group, extreme(v, validity, rows, self.greatest)),
+            ColumnData::Int8(v) => self.take_best(group, extreme(v, validity, rows, self.greatest)),
             other => panic!("the extreme of integers over {other:?}"),
         }
         Ok(())

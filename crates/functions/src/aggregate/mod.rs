@@ -19,7 +19,7 @@ mod regression;
 mod sums;
 mod variance;
 
-use melba_fmgr::{Aggregate, AggregateFn};
+use melba_fmgr::{Aggregate, AggregateFn, TakenRows};
 use melba_types::{Bitmap, DbError, Result};
 
 pub use generic::generic;
@@ -42,10 +42,14 @@ fn same<T: 'static>(other: Box<dyn Aggregate>) -> Result<Box<T>> {
 
 /// Calls `f` with each row of `rows` whose value is not null.
 #[inline]
-fn for_each_valid(validity: Option<&Bitmap>, rows: &[u32], mut f: impl FnMut(usize)) {
+fn for_each_valid(validity: Option<&Bitmap>, rows: TakenRows<'_>, mut f: impl FnMut(usize)) {
     match validity {
-        None => rows.iter().for_each(|&row| f(row as usize)),
-        Some(valid) => rows.iter().filter(|&&row| valid.get(row as usize)).for_each(|&row| f(row as usize)),
+        None => rows.for_each(f),
+        Some(valid) => rows.for_each(|row| {
+            if valid.get(row) {
+                f(row);
+            }
+        }),
     }
 }
 

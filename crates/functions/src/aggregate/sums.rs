@@ -1,6 +1,6 @@
 //! count, sum and avg.
 
-use melba_fmgr::{Aggregate, AggregateFn, CallInfo, GroupedAggregate};
+use melba_fmgr::{Aggregate, AggregateFn, CallInfo, GroupedAggregate, TakenRows};
 use melba_types::{Column, ColumnData, Datum, Result};
 
 use super::exact::{IntegerResult, NumericSum, count_of, integer_result, numeric_result, sum_of_integers, sum_of_words};
@@ -38,7 +38,7 @@ impl Aggregate for Count {
     }
 
     fn add_batch(&mut self, _: &CallInfo<'_>, args: &[&Column], rows: &[u32]) -> Result<()> {
-        self.count += count_of(args, rows);
+        self.count += count_of(args, TakenRows::These(rows));
         Ok(())
     }
 
@@ -86,7 +86,7 @@ impl Aggregate for IntegerSum {
     }
 
     fn add_batch(&mut self, _: &CallInfo<'_>, args: &[&Column], rows: &[u32]) -> Result<()> {
-        let (count, sum) = sum_of_integers(args[0], rows);
+        let (count, sum) = sum_of_integers(args[0], TakenRows::These(rows));
         self.count += count;
         self.sum += sum;
         Ok(())
@@ -134,7 +134,7 @@ impl Aggregate for NumericAggregate {
     fn add_batch(&mut self, call: &CallInfo<'_>, args: &[&Column], rows: &[u32]) -> Result<()> {
         match &args[0].data {
             ColumnData::Numeric(words) => {
-                let (count, sum) = sum_of_words(&words.values, args[0].validity.as_ref(), rows);
+                let (count, sum) = sum_of_words(&words.values, args[0].validity.as_ref(), TakenRows::These(rows));
                 self.sum.add_words(count, sum, words.scale)
             }
             ColumnData::Datum(values) => rows.iter().try_for_each(|&row| match &values[row as usize] {
@@ -197,7 +197,7 @@ macro_rules! float_sum {
                 };
                 // Overflow is checked once per batch: an infinite sum stays infinite or becomes NaN.
                 let (mut sum, mut any, mut special) = (self.sum.unwrap_or(-0.0), false, false);
-                for_each_valid(args[0].validity.as_ref(), rows, |i| {
+                for_each_valid(args[0].validity.as_ref(), TakenRows::These(rows), |i| {
                     any = true;
                     special |= values[i].is_infinite();
                     sum += values[i];

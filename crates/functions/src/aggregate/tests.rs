@@ -1,3 +1,4 @@
+use melba_fmgr::TakenRows;
 use melba_fmgr::io::text_of;
 use melba_fmgr::registry::aggregate;
 use melba_types::{Column, Datum, Kind, Numeric, Oid, oids};
@@ -41,8 +42,13 @@ fn run(source: (&str, &str), ty: Oid, result: Oid, kind: Kind, values: &[Datum])
         others.resize(3);
         let mut apart = one.grouped().expect("grouped as well");
         apart.resize(3);
+        let mut whole = one.grouped().expect("grouped as well");
+        whole.resize(3);
         for group in 0..3 {
-            apart.add_to(&call, &[&column], group as usize, &of(group, &rows)).expect("rows of one group");
+            let of_group = of(group, &rows);
+            apart.add_to(&call, &[&column], group as usize, TakenRows::These(&of_group)).expect("rows of one group");
+            let taken = column.take(&of_group);
+            whole.add_to(&call, &[&taken], group as usize, TakenRows::All(of_group.len())).expect("all rows of a batch");
         }
         let rest: Vec<u32> = b.iter().map(|row| 2 - places[*row as usize]).collect();
         others.add(&call, &[&column.take(b)], None, &rest).expect("all rows");
@@ -53,6 +59,7 @@ fn run(source: (&str, &str), ty: Oid, result: Oid, kind: Kind, values: &[Datum])
             let expected = text(state.finish(&call).expect("finish"));
             assert_eq!(text(grouped.finish(&call, group as usize).expect("finish")), expected, "{source:?} group {group}");
             assert_eq!(text(apart.finish(&call, group as usize).expect("finish")), expected, "{source:?} group {group} alone");
+            assert_eq!(text(whole.finish(&call, group as usize).expect("finish")), expected, "{source:?} group {group} whole");
         }
     }
     expected

@@ -1,6 +1,6 @@
 //! Variance and standard deviation, and the average of floats, which has the same state.
 
-use melba_fmgr::{Aggregate, AggregateFn, CallInfo};
+use melba_fmgr::{Aggregate, AggregateFn, CallInfo, TakenRows};
 use melba_types::numeric::functions;
 use melba_types::{Column, ColumnData, Datum, Numeric, Result};
 
@@ -152,12 +152,12 @@ impl Aggregate for FloatMoments {
         let mut result = Ok(());
         let validity = args[0].validity.as_ref();
         match &args[0].data {
-            ColumnData::Float8(v) => for_each_valid(validity, rows, |i| {
+            ColumnData::Float8(v) => for_each_valid(validity, TakenRows::These(rows), |i| {
                 if result.is_ok() {
                     result = self.step(v[i]);
                 }
             }),
-            ColumnData::Float4(v) => for_each_valid(validity, rows, |i| {
+            ColumnData::Float4(v) => for_each_valid(validity, TakenRows::These(rows), |i| {
                 if result.is_ok() {
                     result = self.step(f64::from(v[i]));
                 }

@@ -3,13 +3,14 @@
 use std::ops::Range;
 
 use melba_engine::Held;
+use melba_fmgr::TakenRows;
 use melba_types::{Batch, ByteStrings, Column, ColumnData, Datum, Kind, Result};
 
 use super::by_group::ByGroup;
 use super::groups::{Groups, TransitionState, sorts};
 use super::input::{Arguments, value_bytes};
 use super::table::GroupTable;
-use crate::{ExecContext, Operator};
+use crate::{ExecContext, Operator, parallel};
 use melba_expression::{Expression, Node, Pieces, Vector};
 use melba_plan::node::{AggregateNode, AggregateSpec};
 use melba_spill::{Partitions, Run, Sorter};
@@ -165,7 +166,7 @@ impl<'a> Pass<'a> {
 
     /// Takes all rows of an input.
     pub fn take_all(&mut self, ctx: &ExecContext, input: &mut dyn Operator) -> Result<()> {
-        while let Some(batch) = input.next(ctx, BATCH_ROWS)? {
+        while let Some(batch) = input.next(ctx, parallel::rows_at_once(&self.node.input))? {
             ctx.check_interrupt()?;
             self.take(&batch)?;
         }
@@ -194,6 +195,17 @@ impl<'a> Pass<'a> {
         let mut shared: Option<Vec<Arguments>> = None;
         self.piece_bytes += keys.iter().map(Vector::owned_bytes).sum::<usize>();
         for set in self.sets.clone() {
+            if node.sets[set].is_empty() {
+                let arguments = match &shared {
+                    Some(arguments) => arguments,
+                    None => shared.insert(evaluate(node, ctx, batch)?),
+                };
+                if self.makes_values {
+                    self.piece_bytes += owned_bytes(arguments);
+                }
+                self.take_as_one_group(set, arguments, batch.rows)?;
+                continue;
+            }
             let mut places = self.place(set, &keys, batch)?;
             let (part, own);
             let arguments = if places.contains(&ELSEWHERE) {
@@ -210,7 +222,7 @@ impl<'a> Pass<'a> {
                 }
             };
             if self.makes_values {
-                self.piece_bytes += arguments.iter().flat_map(|a| &a.columns).map(|c| c.memory_bytes()).sum::<usize>();
+                self.piece_bytes += owned_bytes(arguments);
             }
             self.groups.resize();
             let mut by_group = None;
@@ -221,12 +233,30 @@ impl<'a> Pass<'a> {
         self.account()
     }
 
-    /// The group of each row of a batch in one grouping set.
+    /// Takes the rows of a batch in a grouping set without columns.
+    fn take_as_one_group(&mut self, set: usize, arguments: &[Arguments], rows: usize) -> Result<()> {
+        let only = self.tables[set].only();
+        self.groups.resize();
+        let (mut places, mut by_group) = (Vec::new(), None);
+        for (i, of_aggregate) in arguments.iter().enumerate() {
+            let spec = &self.node.aggregates[i];
+            match &mut self.groups.columns[i] {
+                Some(states) if self.sorters[i].is_none() && of_aggregate.takes_all(spec) => {
+                    let columns: Vec<&Column> = of_aggregate.columns.iter().map(|c| &**c).collect();
+                    states.add_to(&spec.call.info(self.ctx), &columns, only as usize, TakenRows::All(rows))?;
+                }
+                _ => {
+                    places.resize(rows, only);
+                    self.feed(i, of_aggregate, &places, &mut by_group)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The group of each row of a batch in one grouping set, which has columns.
     fn place(&mut self, set: usize, keys: &[Vector<'_>], batch: &Batch) -> Result<Vec<u32>> {
         let node = self.node;
-        if node.sets[set].is_empty() {
-            return Ok(vec![self.tables[set].only(); batch.rows]);
-        }
         let of_set: Vec<&Vector<'_>> = node.keys[set].iter().map(|c| &keys[*c]).collect();
         let coded = self.tables[set].by_codes.places(&of_set, batch.rows);
         if let Some(places) = coded.as_ref().and_then(|coded| self.tables[set].by_codes.known(coded)) {
@@ -341,7 +371,7 @@ impl<'a> Pass<'a> {
     fn add(&mut self, index: usize, group: u32, columns: &[&Column], rows: &[u32]) -> Result<()> {
         let call = self.node.aggregates[index].call.info(self.ctx);
         if let Some(states) = &mut self.groups.columns[index] {
-            return states.add_to(&call, columns, group as usize, rows);
+            return states.add_to(&call, columns, group as usize, TakenRows::These(rows));
         }
         let state = self.groups.state_mut(group, index);
         state.aggregate.add_batch(&call, columns, rows)?;
@@ -502,6 +532,10 @@ impl<'a> Pass<'a> {
 
 fn evaluate<'b>(node: &AggregateNode, ctx: &ExecContext, batch: &'b Batch) -> Result<Vec<Arguments<'b>>> {
     node.aggregates.iter().map(|spec| Arguments::new(spec, ctx, batch)).collect()
+}
+
+fn owned_bytes(arguments: &[Arguments]) -> usize {
+    arguments.iter().flat_map(|a| &a.columns).map(|c| c.memory_bytes()).sum()
 }
 
 /// The group that a sorter's key begins with.
