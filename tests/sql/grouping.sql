@@ -62,3 +62,16 @@ drop table g, levels, years, constants;
 select s.c from (select null::int as c having true) s where s.c > s.c;
 select s.c from (select 1 as c having true) s where s.c > 1;
 select s.c from (select 1 as c having false) s where s.c = 1;
+
+-- groups of what functions return: a set of rows for each row, which is grouped then
+create table words (id int, words text);
+insert into words values (1, 'a b  Ab c'), (2, 'x_Y, a'), (3, null);
+select regexp_split_to_table(words, '\W+') as word, count(*) from words group by word order by 1;
+select generate_series(1, id) g, count(*), sum(id) from words group by 1 having count(*) > 1 order by 1;
+select generate_series(1, 2) g, count(*) from words group by rollup (1) order by 1;
+select unnest(array[1, 2]) a, unnest(array[1, 2, 3]) b, count(*) from words group by 1, 2 order by 2;
+select generate_series(1, 2) + id as s, id, count(*) from words group by 1, 2 order by 1, 2;
+select * from (select generate_series(1, 3) g, count(*) from words group by 1) s where g > 1 order by 1;
+select generate_series(1, 2) g, unnest(array['x', 'y']) u, max(id) from words group by 1 order by 1, 2;
+select count(*) from (select generate_series(1, id) g from words where id < 0 group by 1) s;
+drop table words;

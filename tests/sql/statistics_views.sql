@@ -23,6 +23,23 @@ select archived_count, last_archived_wal, stats_reset is not null from pg_stat_a
 select * from pg_stat_get_replication_slot('none');
 select count(*) from pg_stat_progress_vacuum;
 select count(*) from pg_stat_progress_copy;
+select count(*) from pg_stat_progress_analyze;
+select n, pg_indexam_progress_phasename(403, n) from generate_series(0, 6) n;
+-- an index that is built is seen, by a function in it too
+create table progress_table (a int);
+insert into progress_table values (1);
+create function progress_seen(a int) returns int language plpgsql immutable as $$
+declare r record;
+begin
+    for r in select c.relname t, p.command, p.phase from pg_stat_progress_create_index p join pg_class c on c.oid = p.relid where pid = pg_backend_pid() loop
+        raise notice '% of %: %', r.command, r.t, r.phase;
+    end loop;
+    return a;
+end $$;
+create index on progress_table (progress_seen(a));
+select count(*) from pg_stat_progress_create_index;
+drop table progress_table;
+drop function progress_seen;
 select pg_stat_get_numscans(0), pg_stat_get_live_tuples(0), pg_stat_get_db_xact_commit(12345), pg_stat_get_db_session_time(12345);
 select n_tup_ins from pg_stat_xact_user_tables where relname = 'st';
 create sequence ss;

@@ -72,3 +72,14 @@ drop function strings_read();
 
 -- Padding to any length.
 select length('a'::char(100000) || '|'), octet_length('ä'::char(70000));
+
+-- Names that are too long are cut, and told of where they are read.
+create table a_name_that_has_more_than_sixty_three_letters_and_is_therefore_cut_somewhere (b int);
+select "B"."b" as "a name of sixty-three characters, spaces and signs included: cut"
+from a_name_that_has_more_than_sixty_three_letters_and_is_THEREFORE_cut_somewhere as "B";
+select 1 as "äöüäöüäöüäöüäöüäöüäöüäöüäöüäöüäöüäöüäöüäöü", 'a_string_of_more_than_sixty_three_letters_is_no_name_and_is_never_cut';
+-- not behind an error, nor where nobody wants to know
+select 1 2 a_name_that_has_more_than_sixty_three_letters_and_is_therefore_cut_somewhere;
+set client_min_messages = warning;
+drop table a_name_that_has_more_than_sixty_three_letters_and_is_therefore_cut_somewhere;
+reset client_min_messages;

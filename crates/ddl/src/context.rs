@@ -1,5 +1,6 @@
 //! The context of statements that define objects.
 
+use crate::progress::{LongCommand, ProgressReport};
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -24,6 +25,8 @@ pub trait DdlSession: LookupSession {
     fn dropping(&self, objects: &[Dropped]);
     /// The rows of a table are about to be written again: fires the event triggers of that.
     fn rewriting(&self, table: Oid, reason: RewriteReason) -> Result<()>;
+    /// A long statement begins to work on a relation.
+    fn begin_progress(&self, command: LongCommand, relation: Oid) -> Box<dyn ProgressReport>;
 }
 
 /// An object that a statement drops.
@@ -109,6 +112,11 @@ impl<'a> Ddl<'a> {
     /// The rows of a table are about to be written again.
     pub(crate) fn rewriting(&self, table: Oid, reason: RewriteReason) -> Result<()> {
         self.session.rewriting(table, reason)
+    }
+
+    /// A long statement begins to work on a relation.
+    pub fn begin_progress(&self, command: LongCommand, relation: Oid) -> Box<dyn ProgressReport> {
+        self.session.begin_progress(command, relation)
     }
 
     /// Keeps the action for a temporary table when the transaction commits.

@@ -30,6 +30,7 @@ mod owned;
 mod owner;
 mod partition;
 mod privileges;
+mod progress;
 mod remove;
 mod rename;
 mod role;
@@ -53,6 +54,7 @@ pub use context::{Ddl, DdlSession, Dropped, OnCommit, RewriteReason, StatementTe
 pub use dependents::drop_quietly;
 pub use index::marks::cluster_on;
 pub use lookup::{Lookup, LookupSession, Schemas};
+pub use progress::{LongCommand, ProgressReport};
 pub use schema::create_temporary_schema;
 pub use statements::{STATEMENTS, execute};
 pub use statistics::analyze_statistics;

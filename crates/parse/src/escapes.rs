@@ -2,26 +2,11 @@
 
 use melba_types::{DbError, Severity, SqlState};
 
-use super::Strings;
-use super::lexer::{LexemeKind, Lexer};
-
-/// The warnings about a text, with byte positions, one a string.
-pub fn warnings(text: &str, strings: Strings) -> Vec<DbError> {
-    let mut out = Vec::new();
-    if strings.conforming || !strings.warn || !text.as_bytes().contains(&b'\\') {
-        return out;
-    }
-    let mut lexer = Lexer::new(text, strings);
-    let mut start = 0;
-    while let Some(kind) = lexer.next() {
-        if matches!(kind, LexemeKind::String | LexemeKind::National | LexemeKind::Joined { plain: true }) {
-            // The N is a separate token.
-            let quote = start + usize::from(text.as_bytes()[start] != b'\'');
-            out.extend(first_escape(&text.as_bytes()[quote..lexer.at]).map(|escape| warning(escape).at(quote as i32)));
-        }
-        start = lexer.at;
-    }
-    out
+/// The warning about a plain string that ends at `end`, which begins at `start` and may have an N before its quote.
+pub(super) fn warning_of(text: &str, start: usize, end: usize) -> Option<DbError> {
+    // The N is a separate token.
+    let quote = start + usize::from(text.as_bytes()[start] != b'\'');
+    first_escape(&text.as_bytes()[quote..end]).map(|escape| warning(escape).at(quote as i32))
 }
 
 /// The character after the first backslash.
@@ -39,24 +24,4 @@ fn warning(escaped: u8) -> DbError {
     DbError::new(SqlState::NONSTANDARD_USE_OF_ESCAPE_CHARACTER, format!("nonstandard use of {what} in a string literal"))
         .hint(hint)
         .severity(Severity::Warning)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_string_is_warned_of_once() {
-        let escaping = Strings { conforming: false, ..Strings::default() };
-        let shown = |text: &str, strings| -> Vec<(String, Option<u32>)> {
-            warnings(text, strings).iter().map(|w| (w.message().to_owned(), w.fields().position)).collect()
-        };
-        let warned = |what: &str, position| (format!("nonstandard use of {what} in a string literal"), Some(position));
-        let text = r"select '\'', E'\'', N'\\\n', $$\$$, B'1', 'a' -- b
-            '\n\'', '\u0041'";
-        let expected = [warned(r"\'", 8), warned(r"\\", 22), warned("escape", 43), warned("escape", 72)];
-        assert_eq!(shown(text, escaping), expected);
-        assert!(shown(text, Strings { warn: false, ..escaping }).is_empty());
-        assert!(shown(text, Strings::default()).is_empty());
-    }
 }

@@ -9,6 +9,7 @@ pub mod fingerprint;
 pub mod lexer;
 pub mod literals;
 pub mod nodes;
+pub mod notices;
 mod text;
 
 use std::ffi::{CStr, CString, c_char, c_int};
@@ -21,7 +22,6 @@ use pg_query::NodeEnum;
 use pg_query::protobuf::ParseResult;
 use prost::Message;
 
-pub use escapes::warnings;
 pub use text::{body_statements, parse_expression, parse_sql_body, parse_type_name, place_of_body, string_constant};
 
 /// A query string, parsed.

@@ -15,6 +15,7 @@ use super::layout::{AGGREGATE, GROUP, GROUPING, Layout, computed, same, signatur
 use super::node::*;
 use super::planner::{Planner, Stage};
 use super::prepare::{entry_names, joined_columns, substitute};
+use super::project_set::{has_set, project_set};
 use super::sort::without_target;
 use super::{parallel, selectivity};
 use melba_expression::key::KeyPart;
@@ -91,7 +92,7 @@ pub fn group(
     planner: &mut Planner<'_>,
     query: &mut Query,
     grouped: Grouped,
-    stage: Stage,
+    mut stage: Stage,
     dependencies: &Dependencies,
 ) -> Result<Stage> {
     let Grouped { mut all, written, targets, having } = grouped;
@@ -103,6 +104,9 @@ pub fn group(
     let dependent = written..all.groups.len();
     let mut sets = query.grouping_sets.clone().unwrap_or_else(|| vec![(0..written).collect()]);
     sets.iter_mut().for_each(|set| set.extend(dependent.clone()));
+    if all.groups.iter().any(|group| has_set(&group.expr)) {
+        stage = project_set(planner, stage, all.groups.iter_mut().map(|group| &mut group.expr))?;
+    }
     aggregate(planner, all, sets, having, stage, dependencies)
 }
 
@@ -115,8 +119,8 @@ fn aggregate(
     dependencies: &Dependencies,
 ) -> Result<Stage> {
     stage = compute_common(planner, &mut all.aggregates, stage)?;
-    let input = stage.layout;
     let exprs: Vec<Expr> = all.groups.into_iter().map(|g| g.expr).collect();
+    let input = stage.layout;
     let mut groups = planner.compile_all(&exprs, &input)?;
     let parts = exprs.iter().map(|g| KeyPart::equality(planner.catalog(), (g.ty(), g.collation()))).collect();
     let mut aggregates = Vec::with_capacity(all.aggregates.len());

@@ -7,6 +7,7 @@ use melba_types::timezone::Zone;
 
 use crate::level::Level;
 use crate::policy::Verbosity;
+use crate::syslog::SystemLog;
 
 /// log_destination.
 #[derive(Clone, Copy, Debug, Default)]
@@ -14,6 +15,7 @@ pub(crate) struct Destinations {
     pub stderr: bool,
     pub csv: bool,
     pub json: bool,
+    pub syslog: bool,
 }
 
 /// The collector's settings.
@@ -45,6 +47,7 @@ pub(crate) struct Configuration {
     pub zone: Zone,
     pub min_messages: Level,
     pub verbosity: Verbosity,
+    pub syslog: SystemLog,
     /// `None`: no collector, everything is written to standard error.
     pub files: Option<Files>,
 }
@@ -57,6 +60,7 @@ impl Default for Configuration {
             zone: Zone::utc(),
             min_messages: Level::default(),
             verbosity: Verbosity::default(),
+            syslog: SystemLog::default(),
             files: None,
         }
     }
@@ -70,11 +74,12 @@ impl Configuration {
         let data_directory = PathBuf::from(settings.get("data_directory").as_text());
         let collects = settings.get("logging_collector").as_bool() && !data_directory.as_os_str().is_empty();
         Configuration {
-            destinations: Destinations { stderr: has("stderr"), csv: has("csvlog"), json: has("jsonlog") },
+            destinations: Destinations { stderr: has("stderr"), csv: has("csvlog"), json: has("jsonlog"), syslog: has("syslog") },
             prefix: settings.get("log_line_prefix").as_text().to_owned(),
             zone: Zone::lookup(settings.get("log_timezone").as_text()).unwrap_or_else(Zone::utc),
             min_messages: Level::by_name(settings.get("log_min_messages").as_text()).unwrap_or_default(),
             verbosity: Verbosity::of(settings),
+            syslog: SystemLog::of(settings),
             files: collects.then(|| Files {
                 data_directory,
                 directory: settings.get("log_directory").as_text().to_owned(),

@@ -83,6 +83,7 @@ impl LogFiles {
             Destination::Stderr => true,
             Destination::Csv => self.destinations.csv,
             Destination::Json => self.destinations.json,
+            Destination::Syslog => false,
         }
     }
 
@@ -147,7 +148,7 @@ impl LogFiles {
     fn name(&self, destination: Destination, time: i64) -> String {
         let mut name = strftime(&self.settings.pattern, time, &self.zone);
         let suffix = match destination {
-            Destination::Stderr => "",
+            Destination::Stderr | Destination::Syslog => "",
             Destination::Csv => ".csv",
             Destination::Json => ".json",
         };

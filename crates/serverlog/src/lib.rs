@@ -1,4 +1,4 @@
-//! The server log: the server's messages to its operator, in PostgreSQL's three formats (stderr, csvlog, jsonlog).
+//! The server log: the server's messages to its operator, in PostgreSQL's formats (stderr, csvlog, jsonlog), or for syslog.
 //!
 //! Invariants:
 //! 1. A thread that logs waits for the disk or for a reader of standard error at most `queue::PATIENCE`, and not again before the
@@ -22,6 +22,7 @@ mod queue;
 mod redaction;
 mod source;
 mod stderr;
+mod syslog;
 mod time;
 mod writer;
 
@@ -38,8 +39,8 @@ use melba_settings::Settings;
 use melba_vfs::Clock;
 use parking_lot::RwLock;
 
-use configuration::Configuration;
-use queue::Queue;
+use configuration::{Configuration, Destinations};
+use queue::{Destination, Queue};
 use time::Stamp;
 
 /// The log of one server.
@@ -121,18 +122,8 @@ impl ServerLog {
             stamp: Stamp::at(clock.now_micros(), &configuration.zone),
             started: Stamp::at(source.started, &configuration.zone),
         };
-        let number = source.next_record();
-        let destinations = configuration.destinations;
-        let collected = configuration.files.is_some();
-        if destinations.csv && collected {
-            queue.push(queue::Destination::Csv, csv::line(&record, number));
-        }
-        if destinations.json && collected {
-            queue.push(queue::Destination::Json, json::line(&record, number));
-        }
-        // As in PostgreSQL: the structured formats are the collector's.
-        if destinations.stderr || !collected {
-            queue.push(queue::Destination::Stderr, stderr::lines(&record, &configuration.prefix));
+        for (destination, piece) in pieces(&record, &configuration) {
+            queue.push(destination, piece);
         }
     }
 
@@ -188,6 +179,34 @@ struct LogRecord<'a> {
     verbosity: Verbosity,
     stamp: Stamp,
     started: Stamp,
+}
+
+/// A message in the forms that its destinations want.
+fn pieces(record: &LogRecord<'_>, configuration: &Configuration) -> Vec<(Destination, Vec<u8>)> {
+    let number = record.source.next_record();
+    let Destinations { stderr, csv, json, syslog } = configuration.destinations;
+    let collected = configuration.files.is_some();
+    let mut out = Vec::new();
+    if csv && collected {
+        out.push((Destination::Csv, csv::line(record, number)));
+    }
+    if json && collected {
+        out.push((Destination::Json, json::line(record, number)));
+    }
+    // As in PostgreSQL: the structured formats are the collector's.
+    let on_stderr = stderr || !collected && (csv || json || !syslog);
+    if on_stderr || syslog {
+        let lines = stderr::lines(record, &configuration.prefix);
+        if syslog {
+            let (level, pid) = (record.entry.level, record.source.pid);
+            let datagrams = configuration.syslog.datagrams(level, pid, number, &record.stamp, &lines);
+            out.extend(datagrams.into_iter().map(|datagram| (Destination::Syslog, datagram)));
+        }
+        if on_stderr {
+            out.push((Destination::Stderr, lines.into_bytes()));
+        }
+    }
+    out
 }
 
 /// Where the current file of a format (`stderr`, `csvlog`, `jsonlog`, or whichever comes first) is, by the data directory's

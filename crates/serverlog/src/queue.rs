@@ -17,6 +17,7 @@ pub(crate) enum Destination {
     Stderr,
     Csv,
     Json,
+    Syslog,
 }
 
 /// The writer's next work.

@@ -5,7 +5,7 @@ use crate::policy::Verbosity;
 use crate::prefix;
 
 /// The lines of a message, as PostgreSQL has them.
-pub(crate) fn lines(record: &LogRecord<'_>, prefix: &str) -> Vec<u8> {
+pub(crate) fn lines(record: &LogRecord<'_>, prefix: &str) -> String {
     let entry = record.entry;
     let mut out = String::new();
     prefix::append(&mut out, prefix, record);
@@ -41,7 +41,7 @@ pub(crate) fn lines(record: &LogRecord<'_>, prefix: &str) -> Vec<u8> {
         part("LOCATION", Some(&format!("{}, {}:{}", origin.routine, origin.file, origin.line)));
     }
     part("STATEMENT", entry.statement.as_deref());
-    out.into_bytes()
+    out
 }
 
 /// Lines behind the first begin with a tab, so that none is taken for another message.

@@ -43,6 +43,14 @@ impl Stamp {
         format!("{}.{:03} {}", self.date_and_time(), self.civil.micros / 1000, self.abbreviation)
     }
 
+    /// As RFC 3164 has it, which knows no year.
+    pub fn month_day_time(&self) -> String {
+        const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+        let c = &self.civil;
+        let month = MONTHS[(c.month as usize).clamp(1, 12) - 1];
+        format!("{month} {:>2} {:02}:{:02}:{:02}", c.day, c.hour, c.minute, c.second)
+    }
+
     /// Seconds since the Unix epoch with milliseconds, as %n prints it.
     pub fn epoch(&self) -> String {
         let millis = self.micros.rem_euclid(1_000_000) / 1000;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use melba_vfs::Clock;
 
+use crate::LogRecord;
 use crate::configuration::Configuration;
 use crate::entry::Entry;
 use crate::files::{LogFiles, without_number};
@@ -13,8 +14,8 @@ use crate::level::Level;
 use crate::policy::Verbosity;
 use crate::queue::{Destination, Queue, Work};
 use crate::source::Source;
+use crate::syslog::Connection;
 use crate::time::Stamp;
-use crate::{LogRecord, csv, json, stderr};
 
 /// The writer looks up this often, in case the clock was set.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
@@ -25,6 +26,7 @@ struct Writer {
     configuration: Arc<Configuration>,
     /// `None`: standard error.
     files: Option<LogFiles>,
+    syslog: Connection,
     source: Source,
     /// Messages that could not be written, and were not reported.
     lost: u64,
@@ -38,7 +40,7 @@ pub(crate) fn start(queue: Arc<Queue>, configuration: Arc<Configuration>, clock:
         None => None,
     };
     let source = Source::server("logger", std::process::id() as i32, now);
-    let mut writer = Writer { queue, clock, configuration, files, source, lost: 0 };
+    let mut writer = Writer { queue, clock, configuration, files, syslog: Connection::default(), source, lost: 0 };
     let run = move || {
         loop {
             let patience = writer.patience();
@@ -105,6 +107,7 @@ impl Writer {
 
     fn put(&mut self, destination: Destination, piece: &[u8]) -> std::io::Result<()> {
         match &mut self.files {
+            _ if destination == Destination::Syslog => self.syslog.send(piece),
             Some(files) => files.write(destination, piece),
             None => std::io::stderr().write_all(piece),
         }
@@ -128,19 +131,7 @@ impl Writer {
             stamp: Stamp::at(self.clock.now_micros(), zone),
             started: Stamp::at(self.source.started, zone),
         };
-        let number = self.source.next_record();
-        let destinations = self.configuration.destinations;
-        let mut pieces = Vec::new();
-        let collected = self.files.is_some();
-        if destinations.csv && collected {
-            pieces.push((Destination::Csv, csv::line(&record, number)));
-        }
-        if destinations.json && collected {
-            pieces.push((Destination::Json, json::line(&record, number)));
-        }
-        if destinations.stderr || !collected {
-            pieces.push((Destination::Stderr, stderr::lines(&record, &self.configuration.prefix)));
-        }
+        let pieces = crate::pieces(&record, &self.configuration);
         for (destination, piece) in pieces {
             if self.put(destination, &piece).is_err() {
                 self.lost += 1;

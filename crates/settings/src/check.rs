@@ -13,11 +13,18 @@ use crate::value::{Value, invalid};
 /// Of the Unix epoch's beginning to that of PostgreSQL's.
 const SECONDS_TO_2000: i64 = 946_684_800;
 
+/// Less is a number without its unit. No server of a use has less.
+const MEMORY_KILOBYTES_MIN: i64 = 4 << 10;
+
 /// Checks a value beyond its type, and returns it in canonical form. `current` and `reset`: the setting's present value, and the
 /// one that RESET restores.
 pub fn check(definition: &Definition, value: Value, current: &Value, reset: &Value) -> Result<Value> {
     if definition.name == "default_with_oids" && value.as_bool() {
         return Err(err!(FEATURE_NOT_SUPPORTED, "tables declared WITH OIDS are not supported"));
+    }
+    if definition.name == "memory" && (1..MEMORY_KILOBYTES_MIN).contains(&value.as_integer()) {
+        return Err(err!(INVALID_PARAMETER_VALUE, "{} kB is too little for parameter \"memory\"", value.as_integer())
+            .hint("A size needs its unit, as in 5GB or 512MB."));
     }
     let Value::Text(text) = &value else { return Ok(value) };
     let canonical = match definition.name {
@@ -195,9 +202,10 @@ fn words(definition: &Definition, text: &str) -> Result<Vec<String>> {
     }
 }
 
-/// syslog and eventlog, which other builds of PostgreSQL have, are no destinations here.
+/// eventlog, which PostgreSQL has on Windows, is no destination here.
 fn log_destination(definition: &Definition, text: &str) -> Result<String> {
-    let unknown = words(definition, text)?.into_iter().find(|word| !matches!(&**word, "stderr" | "csvlog" | "jsonlog"));
+    let unknown =
+        words(definition, text)?.into_iter().find(|word| !matches!(&**word, "stderr" | "csvlog" | "jsonlog" | "syslog"));
     match unknown {
         Some(word) => Err(invalid(definition, text).detail(format!("Unrecognized key word: \"{word}\"."))),
         None => Ok(text.to_owned()),

@@ -157,6 +157,35 @@ SELECT pg_stat_get_checkpointer_num_timed() AS num_timed, pg_stat_get_checkpoint
     pg_stat_get_checkpointer_slru_written() AS slru_written,
     pg_stat_get_checkpointer_stat_reset_time() AS stats_reset
 
+-- view pg_stat_progress_analyze
+SELECT p.pid, p.datid, d.datname, p.relid,
+    CASE p.param1 WHEN 0 THEN 'initializing' WHEN 1 THEN 'acquiring sample rows' WHEN 2 THEN 'acquiring inherited sample rows'
+        WHEN 3 THEN 'computing statistics' WHEN 4 THEN 'computing extended statistics' WHEN 5 THEN 'finalizing analyze' END AS phase,
+    p.param2 AS sample_blks_total, p.param3 AS sample_blks_scanned, p.param4 AS ext_stats_total, p.param5 AS ext_stats_computed,
+    p.param6 AS child_tables_total, p.param7 AS child_tables_done, p.param8::oid AS current_child_table_relid,
+    p.param9::double precision / 1000000 AS delay_time
+FROM pg_stat_get_progress_info('ANALYZE') p LEFT JOIN pg_database d ON d.oid = p.datid
+
+-- view pg_stat_progress_vacuum
+SELECT p.pid, p.datid, d.datname, p.relid,
+    CASE p.param1 WHEN 0 THEN 'initializing' WHEN 1 THEN 'scanning heap' WHEN 2 THEN 'vacuuming indexes' WHEN 3 THEN 'vacuuming heap'
+        WHEN 4 THEN 'cleaning up indexes' WHEN 5 THEN 'truncating heap' WHEN 6 THEN 'performing final cleanup' END AS phase,
+    p.param2 AS heap_blks_total, p.param3 AS heap_blks_scanned, p.param4 AS heap_blks_vacuumed, p.param5 AS index_vacuum_count,
+    p.param6 AS max_dead_tuple_bytes, p.param7 AS dead_tuple_bytes, p.param8 AS num_dead_item_ids, p.param9 AS indexes_total,
+    p.param10 AS indexes_processed, p.param11::double precision / 1000000 AS delay_time
+FROM pg_stat_get_progress_info('VACUUM') p LEFT JOIN pg_database d ON d.oid = p.datid
+
+-- view pg_stat_progress_create_index
+SELECT p.pid, p.datid, d.datname, p.relid, p.param7::oid AS index_relid,
+    CASE p.param1 WHEN 1 THEN 'CREATE INDEX' WHEN 2 THEN 'CREATE INDEX CONCURRENTLY' WHEN 3 THEN 'REINDEX'
+        WHEN 4 THEN 'REINDEX CONCURRENTLY' END AS command,
+    CASE p.param10 WHEN 0 THEN 'initializing'
+        WHEN 2 THEN 'building index' || coalesce(': ' || pg_indexam_progress_phasename(p.param9::oid, p.param11), '') END AS phase,
+    p.param4 AS lockers_total, p.param5 AS lockers_done, p.param6 AS current_locker_pid, p.param16 AS blocks_total,
+    p.param17 AS blocks_done, p.param12 AS tuples_total, p.param13 AS tuples_done, p.param14 AS partitions_total,
+    p.param15 AS partitions_done
+FROM pg_stat_get_progress_info('CREATE INDEX') p LEFT JOIN pg_database d ON d.oid = p.datid
+
 -- view pg_stat_progress_copy
 SELECT p.pid, p.datid, d.datname, p.relid,
     CASE p.param5 WHEN 1 THEN 'COPY FROM' WHEN 2 THEN 'COPY TO' END AS command,

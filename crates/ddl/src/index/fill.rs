@@ -1,6 +1,6 @@
 //! Fills a new index from its table's rows.
 
-use melba_catalog::Persistence;
+use melba_catalog::{Persistence, classes};
 use melba_engine::{IndexBuilder, ReadView};
 use melba_expression::Evaluation;
 use melba_expression::key::KeyPart;
@@ -9,6 +9,7 @@ use melba_transaction::Tx;
 use melba_types::{Datum, DbError, Oid, Result, RowId};
 
 use crate::context::Ddl;
+use crate::progress::{LongCommand, ProgressReport, create_index as figures};
 use crate::table::rows::{check_excluded_rows, scan_rows, table_target};
 
 /// Entries from which on a new index gets separate segments.
@@ -22,6 +23,7 @@ struct Entries<'a> {
     on_disk: bool,
     few: Vec<Few>,
     many: Option<IndexBuilder>,
+    progress: Box<dyn ProgressReport>,
 }
 
 /// Entries that are written by the transaction, unless they become many.
@@ -66,11 +68,14 @@ pub fn fill_index(ddl: &Ddl<'_>, oid: Oid) -> Result<()> {
         return Err(DbError::internal("the new index is not among the table's"));
     };
     let on_disk = matches!(target.relation.persistence, Persistence::Permanent | Persistence::Unlogged);
-    let mut entries = Entries { tx: ddl.tx(), index, on_disk, few: Vec::new(), many: None };
+    let progress = begin_progress(ddl, &target, index);
+    let mut entries = Entries { tx: ddl.tx(), index, on_disk, few: Vec::new(), many: None, progress };
     match plain_parts(index) {
         Some(parts) => plain_entries(ddl, &ctx, &target, &parts, view, &mut entries)?,
         None => computed_entries(ddl, &ctx, &target, index, view, &mut entries)?,
     }
+    let sorting = if index.gin.is_empty() { figures::SORTING } else { figures::SORTING_KEYS };
+    entries.progress.set(figures::SUBPHASE, sorting);
     let duplicate = match entries.many {
         Some(builder) => builder.finish()?.map(|duplicate| duplicate.rows.1),
         None => insert_entries(ddl, index, entries.few)?,
@@ -78,6 +83,19 @@ pub fn fill_index(ddl: &Ddl<'_>, oid: Oid) -> Result<()> {
     let Some(row) = duplicate else { return check_excluded_rows(ddl, oid) };
     let values = index_values(ddl, &ctx, &target, index, view, row)?;
     Err(error::not_unique(&*ctx.session, &target, index, &values))
+}
+
+fn begin_progress(ddl: &Ddl<'_>, target: &TableTarget, index: &IndexTarget) -> Box<dyn ProgressReport> {
+    let progress = ddl.begin_progress(LongCommand::CreateIndex, target.relation.oid);
+    let method = if index.gin.is_empty() { classes::BTREE } else { classes::GIN };
+    let rows = ddl.tx().cluster().engine.tree_rows_estimate(target.tree);
+    progress.set(figures::COMMAND, 1);
+    progress.set(figures::INDEX, i64::from(index.oid.0));
+    progress.set(figures::ACCESS_METHOD, i64::from(method.0));
+    progress.set(figures::PHASE, figures::BUILDING);
+    progress.set(figures::SUBPHASE, figures::SCANNING);
+    progress.set(figures::ROWS_TOTAL, rows as i64);
+    progress
 }
 
 /// Keys that consist of columns: only those are read, and no row is put together.
@@ -95,8 +113,11 @@ fn plain_entries(
     let places: Vec<usize> = parts.iter().map(|(column, _)| projection.binary_search(column).unwrap_or_default()).collect();
     let mut scan = ddl.tx().engine.scan(view, target.tree, &projection, &target.missing, &[], None)?;
     let mut key = Vec::new();
+    let mut done = 0;
     while let Some(batch) = scan.next()? {
         ctx.check_interrupt()?;
+        done += batch.row_ids.len() as i64;
+        entries.progress.set(figures::ROWS_DONE, done);
         let mut columns = batch.columns;
         for (column, at) in columns.iter_mut().zip(&projection) {
             if column.is_stored() {
@@ -127,8 +148,11 @@ fn computed_entries(
 ) -> Result<()> {
     let mut rows = scan_rows(ddl, target.tree, target.relation.columns.len(), &target.missing, view)?;
     let mut key = Vec::new();
+    let mut done = 0;
     while let Some(batch) = rows.next()? {
         ctx.check_interrupt()?;
+        done += batch.len() as i64;
+        entries.progress.set(figures::ROWS_DONE, done);
         for (id, row) in batch {
             key.clear();
             let row = target.with_plain_keys(ctx, &row)?;

@@ -14,6 +14,7 @@ use melba_tree::Expr;
 use melba_types::{Datum, Oid, Result, SqlState};
 
 use crate::context::Ddl;
+use crate::progress::{LongCommand, analyze as figures};
 use crate::statistics::create::put_statistics;
 use crate::statistics::degrees::Sample;
 use crate::table::rows::scan_rows;
@@ -29,7 +30,11 @@ pub fn analyze_statistics(ddl: &Ddl<'_>, relation: &Relation, columns: &[&str]) 
         return Ok(());
     }
     ddl.lock_relation(relation.oid, RelationLockMode::ShareUpdateExclusive)?;
-    for statistics in objects {
+    let progress = ddl.begin_progress(LongCommand::Analyze, relation.oid);
+    progress.set(figures::PHASE, figures::COMPUTING_EXTENDED);
+    progress.set(figures::EXTENDED_TOTAL, objects.len() as i64);
+    for (done, statistics) in objects.into_iter().enumerate() {
+        progress.set(figures::EXTENDED_DONE, done as i64);
         let target = statistics.target.map_or_else(|| default_target(ddl), |target| target as usize);
         if target == 0 {
             continue;

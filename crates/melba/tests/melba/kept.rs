@@ -96,3 +96,13 @@ fn a_directory_of_an_unknown_version_is_refused() {
     let (code, _, error) = said(&output);
     assert!(code == Some(1) && error.contains("has unknown format version 99"), "{code:?} {error}");
 }
+
+#[test]
+fn the_handbook_has_the_versions_that_are_written() {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/handbook/upgrade.md")).expect("the page");
+    let Kept { segment, manifest_and_log, .. } = WRITTEN;
+    for (part, version) in [("MANIFEST", manifest_and_log), ("log", manifest_and_log), ("segments", segment)] {
+        let row = page.lines().find(|line| line.starts_with(&format!("| {part} (["))).expect("a row");
+        assert!(row.contains(&format!(" | {version} | 2 to {version} | ")), "{row}");
+    }
+}

@@ -385,19 +385,11 @@ impl SessionState {
             None => notice,
         };
         self.log_notice(&notice);
-        let (threshold, encoding) = {
+        let (is_sent, encoding) = {
             let settings = self.settings.lock();
-            let threshold = match settings.get("client_min_messages").as_text() {
-                "notice" => Severity::Notice,
-                "warning" => Severity::Warning,
-                "error" => Severity::Error,
-                "log" => Severity::Log,
-                _ => Severity::Debug,
-            };
-            (threshold, client_encoding(&settings))
+            (sends(&settings, notice.fields().severity), client_encoding(&settings))
         };
-        // INFO is always sent.
-        if notice.fields().severity < threshold && notice.fields().severity != Severity::Info {
+        if !is_sent {
             return;
         }
         match lent::send(notice, &self.notices, encoding) {
@@ -460,3 +452,16 @@ pub struct StatementContext {
 
 /// By name.
 pub(super) type Transitions = Option<Arc<[(Arc<str>, Arc<dyn TransitionTable>)]>>;
+
+/// Whether client_min_messages lets a notice pass.
+pub(super) fn sends(settings: &Settings, severity: Severity) -> bool {
+    let threshold = match settings.get("client_min_messages").as_text() {
+        "notice" => Severity::Notice,
+        "warning" => Severity::Warning,
+        "error" => Severity::Error,
+        "log" => Severity::Log,
+        _ => Severity::Debug,
+    };
+    // INFO is always sent.
+    severity >= threshold || severity == Severity::Info
+}

@@ -12,8 +12,11 @@ use super::execution::Parameters;
 use super::language::{Within, language_of};
 use super::local_settings::LocalSettings;
 use super::names::SearchPath;
+use super::progress::Running;
 use super::{event_state, event_trigger};
-use melba_ddl::{Ddl, DdlSession, Dropped, Lookup, LookupSession, OnCommit, RewriteReason, Schemas, StatementText};
+use melba_ddl::{
+    Ddl, DdlSession, Dropped, LongCommand, Lookup, LookupSession, OnCommit, ProgressReport, RewriteReason, Schemas, StatementText,
+};
 use melba_transaction::Tx;
 
 /// The context of a utility statement.
@@ -103,6 +106,13 @@ impl DdlSession for StatementContext {
 
     fn rewriting(&self, table: Oid, reason: RewriteReason) -> Result<()> {
         event_trigger::before_rewrite(self, table, reason)
+    }
+
+    fn begin_progress(&self, command: LongCommand, relation: Oid) -> Box<dyn ProgressReport> {
+        match Running::begin_within(&self.session.activity, command.into(), relation) {
+            Some(running) => Box::new(running),
+            None => Box::new(()),
+        }
     }
 }
 

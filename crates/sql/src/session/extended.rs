@@ -37,7 +37,7 @@ pub(super) fn parse_message(
         // The old one is dropped even if this one fails.
         session.prepared.remove("");
     }
-    session.warn_of_escapes(text);
+    session.tell_lexical_notices(text);
     let mut key = std::mem::take(&mut session.normalized.key);
     cache::parse_key(text, types.iter(), &mut key);
     let result = parse_known(session, &key, name, text, types);

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use melba_catalog::keywords;
+use melba_catalog::{classes, keywords};
 use melba_types::inet::Inet;
 use melba_types::numeric::Numeric;
 use melba_types::{Datum, Oid, Record, Result, bail, err, oids};
@@ -83,6 +83,7 @@ pub(super) fn monitoring_value(context: &StatementContext, source: &str, args: &
         "pg_jit_available" | "pg_numa_available" => Ok(Datum::Bool(false)),
         // The log is not counted by session.
         "pg_stat_get_backend_wal" => Ok(Datum::Null),
+        "pg_indexam_progress_phasename" => Ok(index_phase(Oid(args[0].as_oid()), args[1].as_i64())),
         "pg_wal_lsn_diff" => Ok(Datum::Numeric(Numeric::from(args[0].as_i64().wrapping_sub(args[1].as_i64())))),
         "pg_tablespace_size_oid" => tablespace_size(context, Oid(args[0].as_oid())),
         "pg_tablespace_size_name" => tablespace_named(args[0].as_str()).and_then(|oid| tablespace_size(context, oid)),
@@ -106,6 +107,26 @@ fn origin_value(source: &str, args: &[Datum]) -> Option<Result<Datum>> {
         }
         _ => return None,
     })
+}
+
+/// The phases of building an index, numbered from 1.
+fn index_phase(method: Oid, phase: i64) -> Datum {
+    let names: &[&str] = match method {
+        classes::BTREE => {
+            &["initializing", "scanning table", "sorting live tuples", "sorting dead tuples", "loading tuples in tree"]
+        }
+        classes::GIN => &[
+            "initializing",
+            "scanning table",
+            "sorting tuples (workers)",
+            "merging tuples (workers)",
+            "sorting tuples",
+            "merging tuples",
+        ],
+        _ => &[],
+    };
+    let name = usize::try_from(phase - 1).ok().and_then(|at| names.get(at));
+    name.map_or(Datum::Null, |name| Datum::text(*name))
 }
 
 /// The times of commits are not kept, as without track_commit_timestamp.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, Ordering::Relaxed};
 
+use melba_ddl::{LongCommand, ProgressReport};
 use melba_types::{Datum, Oid};
 
 use super::activity::Activity;
@@ -15,11 +16,30 @@ pub const FIGURES: usize = 20;
 #[repr(u8)]
 pub enum ProgressCommand {
     Copy = 1,
+    CreateIndex = 2,
+    Analyze = 3,
+    Vacuum = 4,
+}
+
+impl From<LongCommand> for ProgressCommand {
+    fn from(command: LongCommand) -> ProgressCommand {
+        match command {
+            LongCommand::CreateIndex => ProgressCommand::CreateIndex,
+            LongCommand::Analyze => ProgressCommand::Analyze,
+            LongCommand::Vacuum => ProgressCommand::Vacuum,
+        }
+    }
 }
 
 impl ProgressCommand {
     pub fn by_name(name: &str) -> Option<ProgressCommand> {
-        name.eq_ignore_ascii_case("copy").then_some(ProgressCommand::Copy)
+        Some(match &*name.to_ascii_uppercase() {
+            "COPY" => ProgressCommand::Copy,
+            "CREATE INDEX" => ProgressCommand::CreateIndex,
+            "ANALYZE" => ProgressCommand::Analyze,
+            "VACUUM" => ProgressCommand::Vacuum,
+            _ => return None,
+        })
     }
 }
 
@@ -52,6 +72,12 @@ impl Running {
         Running(activity.clone())
     }
 
+    /// The same for a part of a statement; `None`: another part is under way.
+    pub fn begin_within(activity: &Arc<Activity>, command: ProgressCommand, relation: Oid) -> Option<Running> {
+        let is_free = activity.progress.command.load(Relaxed) == 0;
+        is_free.then(|| Running::begin(activity, command, relation))
+    }
+
     /// `number`: as `paramN`.
     pub fn set(&self, number: usize, value: i64) {
         self.0.progress.figures[number - 1].store(value, Relaxed);
@@ -60,6 +86,12 @@ impl Running {
     pub fn add(&self, number: usize, value: i64) {
         let figure = &self.0.progress.figures[number - 1];
         figure.store(figure.load(Relaxed) + value, Relaxed);
+    }
+}
+
+impl ProgressReport for Running {
+    fn set(&self, number: usize, value: i64) {
+        Running::set(self, number, value);
     }
 }
 
@@ -96,6 +128,8 @@ mod tests {
         Running::begin(&activity, ProgressCommand::Copy, Oid(8)).set(2, 1);
         let again = Running::begin(&activity, ProgressCommand::Copy, Oid(9));
         assert_eq!(activity.progress.of(ProgressCommand::Copy).map(|(_, figures)| figures[1]), Some(0), "figures begin anew");
+        assert!(Running::begin_within(&activity, ProgressCommand::CreateIndex, Oid(10)).is_none(), "the outer one is shown");
         drop(again);
+        assert!(Running::begin_within(&activity, ProgressCommand::CreateIndex, Oid(10)).is_some());
     }
 }

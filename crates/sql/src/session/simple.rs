@@ -22,7 +22,7 @@ pub(super) fn simple_query(session: &mut Session, text: &str, client: &mut dyn C
     session.state.portals.remove("");
     session.set_source(&text.into());
     session.start_command()?;
-    session.warn_of_escapes(text);
+    session.tell_lexical_notices(text);
     if let Some(bound) = bind_literals(session, text)? {
         session.announce();
         session.log_text(bound.prepared.statement.iter().map(|s| &s.node));

@@ -8,12 +8,13 @@ use melba_engine::{Committing, Durability, Isolation};
 use melba_fmgr::FormatSettings;
 use melba_types::{DbError, Result, Severity, err};
 
-use melba_parse::{Parsed, Strings, parse_as, warnings};
+use melba_parse::notices::{LexicalNotice, is_lexical, notices};
+use melba_parse::{Parsed, Strings, parse_as};
 use melba_spill::Resources;
 use melba_transaction::{Tx, TxSavepoint};
 
 use super::Session;
-use super::context::{SessionState, StatementContext, format_settings};
+use super::context::{SessionState, StatementContext, format_settings, sends};
 use super::engine_settings::set_commit_delay;
 use super::language::languages;
 use super::names::SearchPath;
@@ -262,22 +263,32 @@ impl Session {
         }
     }
 
-    /// Warns of escapes in a text of the client, as often as it comes.
-    pub(super) fn warn_of_escapes(&self, text: &str) {
-        let warnings = warnings(text, self.derived.strings);
-        if !warnings.is_empty() {
-            self.state.notices.lock().extend(warnings);
+    /// Tells the client what PostgreSQL's lexer would about its text, as often as it comes.
+    pub(super) fn tell_lexical_notices(&self, text: &str) {
+        let told = notices(text, self.derived.strings);
+        if !told.is_empty() {
+            told.iter().for_each(|told| self.state.log_notice(&told.notice));
+            let sent = self.sent(told);
+            self.state.notices.lock().extend(sent);
         }
     }
 
-    /// Parses a text of the client, of whose escapes was warned.
+    /// Those that client_min_messages lets pass.
+    fn sent(&self, told: Vec<LexicalNotice>) -> Vec<DbError> {
+        let settings = self.state.settings.lock();
+        told.into_iter().map(|told| told.notice).filter(|notice| sends(&settings, notice.fields().severity)).collect()
+    }
+
+    /// Parses a text of the client, who was told of it.
     pub(super) fn parse_text(&self, text: &str) -> Result<Parsed> {
         parse_as(text, self.derived.strings).inspect_err(|error| {
+            let Some(mut pending) = self.state.notices.used() else { return };
             // PostgreSQL's lexer comes no further than to the error.
-            let end = error.fields().position.unwrap_or(u32::MAX);
-            if let Some(mut notices) = self.state.notices.used() {
-                notices.retain(|notice| notice.fields().position.is_none_or(|at| at < end));
-            }
+            let end = error.fields().position.map_or(usize::MAX, |position| position as usize - 1);
+            pending.retain(|notice| !is_lexical(notice));
+            let mut told = notices(text, self.derived.strings);
+            told.retain(|told| told.at < end);
+            pending.extend(self.sent(told));
         })
     }
 

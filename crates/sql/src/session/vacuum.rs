@@ -10,10 +10,13 @@ use melba_types::{Oid, Result, SqlState, bail, err};
 use pg_query::protobuf::{DefElem, RangeVar, VacuumRelation, VacuumStmt, node::Node as N};
 
 use super::ddl_context::Utility;
-use melba_ddl::{Ddl, Lookup, analyze_statistics, forget_stated_sizes};
+use melba_ddl::{Ddl, LongCommand, Lookup, analyze_statistics, forget_stated_sizes};
 use melba_parse::nodes::{inner, option_bool, option_int, options, strings};
 
 const PARALLEL_MAX: i64 = 1024;
+/// The figure of pg_stat_progress_vacuum with the phase, and the only phase that takes time here.
+const VACUUM_PHASE: usize = 1;
+const VACUUMING_HEAP: i64 = 3;
 
 /// The options that matter here.
 struct VacuumOptions {
@@ -176,7 +179,7 @@ impl VacuumOptions {
         if self.analyze {
             self.analyze(ddl, relation, columns)?;
         }
-        self.condense(lookup, relation)
+        self.condense(ddl, relation)
     }
 
     /// The rows of children count for their parent, so that this waits for their locks even under SKIP_LOCKED.
@@ -203,12 +206,14 @@ impl VacuumOptions {
     }
 
     /// Makes the values of dense columns dense at once, which merges do when there is time.
-    fn condense(&self, lookup: &Lookup<'_>, relation: &Relation) -> Result<()> {
+    fn condense(&self, ddl: &Ddl<'_>, relation: &Relation) -> Result<()> {
         let is_dense = relation.columns.iter().any(|c| !c.dropped && c.compression == Method::Dense.letter());
-        let by_default = || lookup.session().setting("default_toast_compression").as_deref() == Some(Method::Dense.name());
+        let by_default = || ddl.session().setting("default_toast_compression").as_deref() == Some(Method::Dense.name());
         match relation.storage {
             Storage::Tree(tree) if self.vacuum && (is_dense || by_default()) => {
-                Ok(lookup.tx().cluster().engine.condense(tree)?)
+                let progress = ddl.begin_progress(LongCommand::Vacuum, relation.oid);
+                progress.set(VACUUM_PHASE, VACUUMING_HEAP);
+                Ok(ddl.tx().cluster().engine.condense(tree)?)
             }
             _ => Ok(()),
         }
