@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use melba_fmgr::{RowColumn, files};
 use melba_types::{DbError, Oid, Result, err, oids};
 use pg_query::{NodeEnum, protobuf as pb};
 
@@ -106,6 +107,13 @@ fn range_functions<'p>(analyzer: &mut Analyzer<'_, 'p>, n: &'p pb::RangeFunction
             return Err(misplaced_definitions(n, call));
         }
         let name = targets::figure_name(call);
+        if definitions.is_empty()
+            && let Some(columns) = file_columns(analyzer.cx(), &e)?
+        {
+            functions.push(RangeFunction { expr: e, columns, column_definitions: true });
+            names.push(name);
+            continue;
+        }
         let (function, name) = finish_range_function(analyzer.cx(), e, definitions, name)?;
         functions.push(function);
         names.push(name);
@@ -114,6 +122,26 @@ fn range_functions<'p>(analyzer: &mut Analyzer<'_, 'p>, n: &'p pb::RangeFunction
         super::collate::assign(analyzer.cx(), &mut f.expr)?;
     }
     Ok((functions, names))
+}
+
+/// The columns of the files that a function reads; `None` for other functions.
+fn file_columns(cx: &Context<'_>, e: &Expr) -> Result<Option<Vec<OutputColumn>>> {
+    let Expr::Function(call) = e else { return Ok(None) };
+    let source = &cx.function(call.function)?.source;
+    if !files::reads_files(source) {
+        return Ok(None);
+    }
+    let constant = |arg: &Expr| match arg {
+        Expr::Const(c) => Ok(c.value.clone()),
+        other => Err(err!(FEATURE_NOT_SUPPORTED, "the name of a file must be a constant")
+            .hint("A column definition list, AS t(a integer, b text), lets it be any expression.")
+            .at(other.location())),
+    };
+    let args = call.args.iter().map(constant).collect::<Result<Vec<_>>>()?;
+    let columns = cx.session.file_columns(source, &args).map_err(|e| e.at(call.location))?;
+    let described =
+        |c: RowColumn| OutputColumn { collation: cx.collation_of_type(c.ty), name: c.name, ty: c.ty, typmod: c.typmod };
+    Ok(Some(columns.into_iter().map(described).collect()))
 }
 
 fn misplaced_definitions(n: &pb::RangeFunction, call: &pb::Node) -> DbError {

@@ -37,10 +37,8 @@ impl Repository {
         let failed = |e: &dyn std::fmt::Display| format!("{place}: {e}");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| failed(&e))?;
         let (store, prefix): (Arc<dyn ObjectStore>, String) = if place.contains("://") {
-            let url = url::Url::parse(place).map_err(|e| failed(&e))?;
-            let environment = std::env::vars().map(|(name, value)| (name.to_ascii_lowercase(), value));
-            let (store, path) = object_store::parse_url_opts(&url, environment).map_err(|e| failed(&e))?;
-            (store.into(), path.to_string())
+            let (store, path) = melba_objects::open_store(place).map_err(|e| failed(&e))?;
+            (store, path.to_string())
         } else {
             std::fs::create_dir_all(place).map_err(|e| failed(&e))?;
             (Arc::new(LocalFileSystem::new_with_prefix(place).map_err(|e| failed(&e))?), String::new())

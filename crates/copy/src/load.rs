@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use melba_parquet::{FileReader, Scan, Source, Wanted};
+use melba_parquet::{FileReader, Scan, Source, Wanted, match_columns};
 use melba_types::{DbError, Result};
 
 use super::from::{BATCH_ROWS, CopyFrom};
-use super::spool::match_columns;
 
 impl CopyFrom {
     /// Reads a file's rows.
@@ -42,7 +41,8 @@ impl CopyFrom {
         let file = FileReader::open(source)?;
         let wanted = self.sources.iter().map(|s| Wanted { at: 0, name: Arc::clone(&s.name), ty: s.ty, typmod: s.typmod });
         let mut wanted: Vec<Wanted> = wanted.collect();
-        match_columns(&file, &mut wanted, self.all_columns)?;
+        match_columns(&file, &mut wanted, self.all_columns)
+            .map_err(|e| e.hint("List the columns to be read in the COPY statement."))?;
         file.scan(Arc::clone(&self.ctx.session), &wanted)
     }
 

@@ -1,4 +1,4 @@
-//! Input that is needed as a whole, in a temporary file; and files of Parquet as the rows of a COPY FROM.
+//! Input that is needed as a whole, in a temporary file; files and objects as input.
 
 use std::fs::File;
 use std::io;
@@ -6,9 +6,10 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use melba_engine::{TempBlock, TempFile};
-use melba_parquet::{FileReader, Source, Wanted};
+use melba_objects::ObjectReader;
+use melba_parquet::Source;
 use melba_spill::Resources;
-use melba_types::{Result, bail, err};
+use melba_types::Result;
 use parking_lot::Mutex;
 
 /// Bytes of a block of the temporary file; input up to this stays in memory.
@@ -121,33 +122,25 @@ impl Source for ServerFile {
     }
 }
 
-/// Which of a file's columns each wanted one is: by name when the file has all names, by position when it has none of them and as many
-/// columns. `wanted` has the place 0 everywhere before.
-///
-/// # Errors
-/// 22P04 when it is neither, and for columns of the file that a statement without a list of columns would leave out.
-pub(crate) fn match_columns(file: &FileReader, wanted: &mut [Wanted], all: bool) -> Result<()> {
-    let names: Vec<&str> = file.columns().iter().map(|c| c.name.as_str()).collect();
-    let place = |name: &str| names.iter().position(|known| *known == name);
-    if let Some(twice) = names.iter().enumerate().find(|(at, name)| place(name) != Some(*at)) {
-        bail!(BAD_COPY_FILE_FORMAT, "the Parquet file has two columns \"{}\"", twice.1);
+/// An object of an object store.
+pub struct StoredObject(pub ObjectReader);
+
+impl Source for StoredObject {
+    fn len(&self) -> u64 {
+        self.0.bytes()
     }
-    let places: Vec<Option<usize>> = wanted.iter().map(|w| place(&w.name)).collect();
-    if places.iter().all(Option::is_none) && wanted.len() == names.len() {
-        wanted.iter_mut().enumerate().for_each(|(at, w)| w.at = at);
-        return Ok(());
-    }
-    for (w, place) in wanted.iter_mut().zip(&places) {
-        w.at = place.ok_or_else(|| {
-            err!(BAD_COPY_FILE_FORMAT, "the Parquet file has no column \"{}\"", w.name)
-                .hint("List the columns that the file has in the COPY statement.")
-        })?;
-    }
-    match (0..names.len()).find(|at| !wanted.iter().any(|w| w.at == *at)) {
-        Some(extra) if all => {
-            Err(err!(BAD_COPY_FILE_FORMAT, "the table has no column for column \"{}\" of the Parquet file", names[extra])
-                .hint("List the columns to be read in the COPY statement."))
+
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let bytes = self.0.read(offset..offset + out.len() as u64).map_err(io::Error::other)?;
+        if bytes.len() != out.len() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        _ => Ok(()),
+        out.copy_from_slice(&bytes);
+        Ok(())
+    }
+
+    /// An answer takes as long as many bytes.
+    fn read_ahead(&self) -> usize {
+        1 << 20
     }
 }

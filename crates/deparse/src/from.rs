@@ -148,7 +148,7 @@ impl<'a> Printer<'a> {
                     show_columns = given.zip(&entry.columns).any(|(t, c)| t.name != c.name);
                 }
             }
-            RangeKind::Function { functions, ordinality } => self.range_functions(functions, *ordinality),
+            RangeKind::Function { functions, ordinality } => self.range_functions(entry, functions, *ordinality),
             RangeKind::Values { rows } => {
                 self.put("(");
                 self.values(rows);
@@ -191,8 +191,8 @@ impl<'a> Printer<'a> {
         }
     }
 
-    fn range_functions(&mut self, functions: &'a [RangeFunction], ordinality: bool) {
-        let several = is_rows_from(functions, ordinality);
+    fn range_functions(&mut self, entry: &RangeEntry, functions: &'a [RangeFunction], ordinality: bool) {
+        let several = is_rows_from(entry, functions, ordinality);
         if several {
             self.put("ROWS FROM(");
         }
@@ -236,7 +236,7 @@ impl<'a> Printer<'a> {
         if let RangeKind::Function { functions, ordinality } = &entry.kind
             && let [function] = functions.as_slice()
             && function.column_definitions
-            && !is_rows_from(functions, *ordinality)
+            && !is_rows_from(entry, functions, *ordinality)
         {
             self.column_definitions(&function.columns);
             return;
@@ -363,6 +363,8 @@ fn is_changed(query: &Query, entry: usize) -> bool {
 }
 
 /// ROWS FROM must be written.
-fn is_rows_from(functions: &[RangeFunction], ordinality: bool) -> bool {
-    functions.len() > 1 || ordinality && functions.iter().any(|f| f.column_definitions)
+fn is_rows_from(entry: &RangeEntry, functions: &[RangeFunction], ordinality: bool) -> bool {
+    // Columns of files have names of their own, which an alias may change: a list of definitions has the place of the alias's.
+    let renamed = |f: &RangeFunction| f.columns.iter().zip(&entry.columns).any(|(own, shown)| own.name != shown.name);
+    functions.len() > 1 || functions.iter().any(|f| f.column_definitions && (ordinality || renamed(f)))
 }

@@ -9,6 +9,7 @@ use melba_encoding::Encoding;
 use melba_types::datetime::{DateOrder, DateStyle, IntervalStyle};
 use melba_types::{Batch, Csn, Datum, Oid, Result};
 
+use super::files::{FileRequest, FileRows};
 use super::trigger::{PureTrigger, TransitionTable, TriggerCall};
 
 /// A call as its function sees it (PostgreSQL's FunctionCallInfo).
@@ -126,6 +127,14 @@ pub trait Session: Send + Sync {
     /// Rows of set-returning functions about the running server (`system`), by name.
     fn system_rows(&self, source: &str, _call: &CallInfo<'_>, _args: &[Datum]) -> Result<Vec<Vec<Datum>>> {
         Err(melba_types::DbError::unsupported(format!("function {source}")))
+    }
+    /// The columns of the files that a function reads, by its arguments.
+    fn file_columns(&self, source: &str, _args: &[Datum]) -> Result<Vec<RowColumn>> {
+        Err(melba_types::DbError::unsupported(format!("function {source}")))
+    }
+    /// The rows of files.
+    fn open_files(self: Arc<Self>, request: FileRequest) -> Result<Box<dyn FileRows>> {
+        Err(melba_types::DbError::unsupported(format!("function {}", request.source)))
     }
     /// The value of a function that a user wrote.
     fn call_routine(&self, call: &RoutineCall<'_>) -> Result<Datum> {

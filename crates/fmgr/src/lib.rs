@@ -11,6 +11,7 @@
 
 mod aggregate;
 mod call;
+pub mod files;
 pub mod gin;
 mod gin_column;
 pub mod integer;
@@ -28,6 +29,7 @@ pub mod varlena;
 
 pub use aggregate::{Aggregate, AggregateFn, GroupedAggregate, MakeAggregate, TakenRows};
 pub use call::{CallInfo, FormatSettings, PureRoutine, QueryRows, RoutineCall, RoutineRows, RowColumn, Session};
+pub use files::{FileBound, FileRequest, FileRows};
 pub use gin_column::GinColumn;
 pub use melba_types::datetime::{DateOrder, DateStyle, IntervalStyle};
 pub use table::{AggregateEntry, Operand, Partition, QuickFn, ScalarFn, SetFn, Sink, Tables, VectorFn, WindowFn};

@@ -18,6 +18,8 @@ mod file_type;
 mod fit;
 mod levels;
 mod mapping;
+mod matching;
+mod prune;
 mod reader;
 mod source;
 mod values;
@@ -31,6 +33,8 @@ use parquet::errors::ParquetError;
 use melba_types::{DbError, err};
 
 pub use file_type::FileType;
+pub use matching::match_columns;
+pub use prune::ColumnLimits;
 pub use reader::{FileColumn, FileReader, Scan, Wanted};
 pub use source::Source;
 pub use writer::{Compression, FileWriter, Written};
@@ -43,6 +47,10 @@ fn damaged(error: ParquetError) -> DbError {
     if let ParquetError::External(inner) = &error
         && let Some(io) = inner.downcast_ref::<std::io::Error>()
     {
+        // A cancelled statement, or a store's refusal.
+        if let Some(inner) = io.get_ref().and_then(|inner| inner.downcast_ref::<DbError>()) {
+            return inner.clone();
+        }
         return err!(IO_ERROR, "could not read Parquet file: {io}");
     }
     err!(BAD_COPY_FILE_FORMAT, "invalid Parquet file").detail(format!("{error}."))

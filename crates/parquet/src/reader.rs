@@ -16,6 +16,7 @@ use crate::decode::{self, Raw, RowError};
 use crate::file_type::{FileField, FileType, type_name};
 use crate::fit::{self, Target};
 use crate::levels::{Assembly, Levels, Nesting};
+use crate::prune::{self, ColumnLimits};
 use crate::source::{Chunks, Source};
 use crate::{TYPES_KEY, damaged};
 
@@ -120,6 +121,11 @@ impl FileReader {
         }
     }
 
+    /// Whether a column's type can become the wanted one.
+    pub fn fits(&self, session: &dyn Session, wanted: &Wanted) -> bool {
+        self.described(wanted.at).is_ok_and(|(ty, nesting)| scanned(session, wanted, ty, nesting, 0).is_ok())
+    }
+
     /// Begins to read some columns.
     ///
     /// # Errors
@@ -135,6 +141,7 @@ impl FileReader {
             chunks: self.chunks.clone(),
             metadata: Arc::clone(&self.metadata),
             columns,
+            limits: Vec::new(),
             group: 0,
             left: 0,
             before: 0,
@@ -194,6 +201,7 @@ pub struct Scan {
     chunks: Chunks,
     metadata: Arc<ParquetMetaData>,
     columns: Vec<Scanned>,
+    limits: Vec<ColumnLimits>,
     /// The next row group.
     group: usize,
     /// Rows left of the present one.
@@ -203,6 +211,21 @@ pub struct Scan {
 }
 
 impl Scan {
+    /// Leaves out row groups that cannot have a row within the limits.
+    pub fn within(mut self, limits: Vec<ColumnLimits>) -> Scan {
+        self.limits = limits;
+        self
+    }
+
+    /// Whether the next row group may have a row within the limits, as far as its statistics tell.
+    fn is_wanted(&self) -> bool {
+        let group = self.metadata.row_group(self.group);
+        self.limits.iter().all(|limits| {
+            let column = &self.columns[limits.column];
+            column.nesting.is_some() || prune::may_match(group, column.leaf, column.file, limits)
+        })
+    }
+
     /// The next rows, `limit` at most: how many, and the wanted columns; `None` at the end.
     ///
     /// # Errors
@@ -213,7 +236,12 @@ impl Scan {
             if self.group == self.metadata.num_row_groups() {
                 return Ok(None);
             }
-            self.open_group()?;
+            if self.is_wanted() {
+                self.open_group()?;
+            } else {
+                self.before += self.metadata.row_group(self.group).num_rows().unsigned_abs();
+                self.group += 1;
+            }
         }
         let rows = limit.min(self.left);
         let mut out = Vec::with_capacity(self.columns.len());

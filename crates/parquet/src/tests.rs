@@ -232,6 +232,35 @@ fn values_without_a_form_in_the_file_are_refused() {
     assert_eq!(failed((oids::INT4_ARRAY, -1), &["[0:1]={1,2}"]), expected("0A000", 1));
 }
 
+#[test]
+fn row_groups_without_a_row_within_the_limits_are_left_out() {
+    let types = [(oids::INT8, -1), (oids::NUMERIC, typmod(30, 1)), (oids::TEXT, -1), (oids::FLOAT8, -1), (oids::DATE, -1)];
+    let mut table = Table::new(&types);
+    for group in ["1", "2", "3"] {
+        let row = [Some(group), Some(group), Some(group), Some(if group == "1" { "NaN" } else { group }), Some("2024-01-01")];
+        table = table.rows(&[&row, &[None; 5]]);
+    }
+    let file = FileReader::open(Arc::new(table.write(Compression::Snappy, 2).unwrap())).unwrap();
+    let rows = |column: usize, least: Option<&str>, greatest: Option<&str>| {
+        let name = Arc::from("t");
+        let wanted = [Wanted { at: column, name, ty: types[column].0, typmod: types[column].1 }];
+        let value = |text: Option<&str>| text.map(|t| io::text_in(&*table.session, types[column].0, -1, t).unwrap());
+        let limits = vec![crate::ColumnLimits { column: 0, least: value(least), greatest: value(greatest) }];
+        let mut scan = file.scan(Arc::clone(&table.session), &wanted).unwrap().within(limits);
+        let mut count = 0;
+        while let Some((rows, _)) = scan.next(100).unwrap() {
+            count += rows;
+        }
+        count
+    };
+    for column in 0..3 {
+        assert_eq!(rows(column, Some("2"), Some("2")), 2, "column {column}");
+        assert_eq!((rows(column, Some("2"), None), rows(column, None, Some("1")), rows(column, Some("4"), None)), (4, 2, 0));
+    }
+    // NaN is greater than all.
+    assert_eq!((rows(3, Some("4"), None), rows(4, Some("2024-01-02"), None), rows(4, None, Some("2024-01-01"))), (6, 0, 6));
+}
+
 /// Whatever the bytes are, reading ends with rows or with an error that blames the file or a value.
 #[test]
 fn wrong_bytes_are_errors() {

@@ -1,6 +1,7 @@
 //! How one relation is read: sequentially, by an index, by a function, or as a subquery.
 
 mod ctid;
+mod files;
 mod gin;
 mod index;
 pub mod json_table;

@@ -416,7 +416,7 @@ fn title(plan: &Plan, node: &PlanNode) -> String {
             _ => format!("Bitmap Heap Scan{on}"),
         },
         Op::BitmapScan(_) => format!("Bitmap Heap Scan{on}"),
-        Op::FunctionScan(_) => format!("Function Scan{on}"),
+        Op::FunctionScan(_) | Op::FileScan(_) => format!("Function Scan{on}"),
         Op::JsonTable(_) => format!("Table Function Scan{on}"),
         Op::CteScan { cte } => match plan.ctes.get(*cte) {
             Some(_) => format!("CTE Scan{on}"),

@@ -27,6 +27,7 @@ mod equivalence;
 pub mod explain;
 pub mod explain_document;
 mod failure;
+pub mod file_scan;
 mod fold;
 mod grouping;
 mod index_path;

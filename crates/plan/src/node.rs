@@ -187,6 +187,7 @@ pub enum Op {
     BitmapScan(Arc<BitmapScanNode>),
     SystemScan(Arc<SystemScanNode>),
     FunctionScan(Arc<FunctionScanNode>),
+    FileScan(Arc<crate::file_scan::FileScanNode>),
     JsonTable(Arc<JsonTableNode>),
     CteScan { cte: usize },
     WorkTableScan { table: usize },

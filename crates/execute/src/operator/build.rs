@@ -3,8 +3,8 @@
 use melba_types::{Result, limits};
 
 use super::{
-    aggregate, bitmap_scan, cte, function_scan, hash_join, index_scan, json_table, limit, lock_rows, nested_loop, project,
-    set_op, simple, sort, synthesized_scan, system_scan, table_scan, unique_scan, window,
+    aggregate, bitmap_scan, cte, file_scan, function_scan, hash_join, index_scan, json_table, limit, lock_rows, nested_loop,
+    project, set_op, simple, sort, synthesized_scan, system_scan, table_scan, unique_scan, window,
 };
 use crate::{ExecContext, Operator};
 use melba_plan::Synthesized;
@@ -25,6 +25,7 @@ pub(crate) fn build(node: &PlanNode, ctx: &ExecContext) -> Result<Box<dyn Operat
             None => Box::new(system_scan::SystemScanOp::new(n.clone(), node.kinds.clone())),
         },
         Op::FunctionScan(n) => Box::new(function_scan::FunctionScanOp::new(n.clone(), node.kinds.clone())),
+        Op::FileScan(n) => Box::new(file_scan::FileScanOp::new(n.clone())),
         Op::JsonTable(n) => Box::new(json_table::JsonTableOp::new(n.clone(), node.kinds.clone())),
         Op::CteScan { cte } => Box::new(cte::CteScanOp::new(node.id, *cte)),
         Op::WorkTableScan { table } => Box::new(cte::WorkTableScanOp::new(*table)),

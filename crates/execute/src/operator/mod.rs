@@ -6,6 +6,7 @@ mod build;
 mod cte;
 mod dedup;
 mod entries;
+mod file_scan;
 mod function_scan;
 mod hash_join;
 mod index_scan;

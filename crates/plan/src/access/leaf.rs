@@ -9,7 +9,7 @@ use melba_types::{DbError, Kind, Result};
 use super::ctid::WantedRow;
 use super::gin::create_bitmap_scan;
 use super::source::ScanColumns;
-use super::{ctid, json_table, members, source, zone};
+use super::{ctid, files, json_table, members, source, zone};
 use crate::Synthesized;
 use crate::failure::may_fail;
 use crate::index_path::{ArmChoice, IndexChoice, Match, RangeChoice};
@@ -40,6 +40,10 @@ pub fn create_leaf(planner: &mut Planner<'_>, leaf: &LeafPath, estimate: Estimat
         Access::Family(family) => {
             let stage = members::create_family(planner, entry, family, estimate)?;
             stage::filtered(planner, stage, &leaf.filter)
+        }
+        Access::Function if files::reads_files(planner, entry) => {
+            let stage = files::create_file_scan(planner, entry, &leaf.filter, estimate)?;
+            finish_leaf(planner, entry, stage, &leaf.filter)
         }
         Access::Function => {
             let stage = create_function_scan(planner, entry, estimate)?;

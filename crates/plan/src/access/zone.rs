@@ -15,18 +15,27 @@ use crate::volatility;
 
 /// Zone predicates of a sequential scan.
 pub fn zones(planner: &mut Planner<'_>, entry: usize, relation: &Relation, filter: &[Expr]) -> Result<Vec<ZoneFilter>> {
+    // A virtual column is stored as null.
+    zones_of(planner, entry, &|at| relation.columns.get(at).filter(|c| c.generated != b'v').map(|c| c.ty), filter)
+}
+
+/// The type of a column that has a zone map.
+type ColumnTypes<'a> = &'a dyn Fn(usize) -> Option<Oid>;
+
+/// The same where the columns are no table's.
+pub fn zones_of(planner: &mut Planner<'_>, entry: usize, types: ColumnTypes<'_>, filter: &[Expr]) -> Result<Vec<ZoneFilter>> {
     let mut out = Vec::new();
     for condition in filter {
         match condition {
             Expr::Operator(op) => {
                 let [a, b] = &op.args[..] else { continue };
-                let zone = match zone(planner, entry, relation, (op.operator, op.input_collation), (a, b), false)? {
-                    None => zone(planner, entry, relation, (op.operator, op.input_collation), (b, a), true)?,
+                let zone = match zone(planner, entry, types, (op.operator, op.input_collation), (a, b), false)? {
+                    None => zone(planner, entry, types, (op.operator, op.input_collation), (b, a), true)?,
                     found => found,
                 };
                 out.extend(zone);
             }
-            Expr::ScalarArray(list) if list.any => out.extend(zone_of_list(planner, entry, relation, list)?),
+            Expr::ScalarArray(list) if list.any => out.extend(zone_of_list(planner, entry, types, list)?),
             _ => {}
         }
     }
@@ -37,13 +46,13 @@ pub fn zones(planner: &mut Planner<'_>, entry: usize, relation: &Relation, filte
 fn zone(
     planner: &mut Planner<'_>,
     entry: usize,
-    relation: &Relation,
+    types: ColumnTypes<'_>,
     operator: (Oid, Oid),
     (side, value): (&Expr, &Expr),
     flipped: bool,
 ) -> Result<Option<ZoneFilter>> {
     let Some(column) = plain_column(side, entry) else { return Ok(None) };
-    let Some(op) = zone_op(planner, relation, column, operator, value.ty(), flipped) else { return Ok(None) };
+    let Some(op) = zone_op(planner, types, column, operator, value.ty(), flipped) else { return Ok(None) };
     let is_known = matches!(value, Expr::Var(v) if v.entry != entry || v.levels_up > 0) || volatility::is_fixed(planner, value)?;
     if !is_known {
         return Ok(None);
@@ -55,13 +64,12 @@ fn zone(
 fn zone_of_list(
     planner: &mut Planner<'_>,
     entry: usize,
-    relation: &Relation,
+    types: ColumnTypes<'_>,
     list: &ScalarArrayExpr,
 ) -> Result<Option<ZoneFilter>> {
     let Some(column) = plain_column(&list.scalar, entry) else { return Ok(None) };
     let element = planner.catalog().type_(planner.catalog().base_type(list.array.ty())).map(|array| array.element);
-    let op =
-        element.and_then(|element| zone_op(planner, relation, column, (list.operator, list.input_collation), element, false));
+    let op = element.and_then(|element| zone_op(planner, types, column, (list.operator, list.input_collation), element, false));
     match op {
         Some(op) if volatility::is_fixed(planner, &list.array)? => {
             Ok(Some(ZoneFilter { column, op, value: planner.compile(&list.array, &Layout::default())?, any: true }))
@@ -73,20 +81,19 @@ fn zone_of_list(
 /// The zone map test for an operator between a column and a value of some type, if zone maps can answer it.
 fn zone_op(
     planner: &Planner<'_>,
-    relation: &Relation,
+    types: ColumnTypes<'_>,
     column: usize,
     (operator, collation): (Oid, Oid),
     value: Oid,
     flipped: bool,
 ) -> Option<ZoneOp> {
-    // A virtual column is stored as null.
-    let described = relation.columns.get(column).filter(|c| c.generated != b'v')?;
-    let same = described.ty == value
+    let ty = types(column)?;
+    let same = ty == value
         || [&[oids::INT2, oids::INT4, oids::INT8][..], &[oids::FLOAT4, oids::FLOAT8], &[oids::TEXT, oids::VARCHAR]]
             .iter()
-            .any(|types| types.contains(&described.ty) && types.contains(&value));
+            .any(|types| types.contains(&ty) && types.contains(&value));
     let (family, strategy) = planner.catalog().btree_strategy(operator)?;
-    if !same || !is_zoned(planner, described.ty) || family != planner.catalog().type_operators(described.ty).btree_family {
+    if !same || !is_zoned(planner, ty) || family != planner.catalog().type_operators(ty).btree_family {
         return None;
     }
     let suits = if strategy == 3 { order::is_same_equality } else { order::is_same_order };

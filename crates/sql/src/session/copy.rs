@@ -17,10 +17,11 @@ use super::outcome::{CopyIn, CopyOut, Outcome};
 use super::program::PipedProgram;
 use super::progress::{ProgressCommand, Running};
 use melba_analyze::ExprKind;
-use melba_copy::{CopiedColumn, CopyFormat, CopyFrom, CopyOptions, CopyTo, ServerFile};
+use melba_copy::{CopiedColumn, CopyFormat, CopyFrom, CopyOptions, CopyTo, ServerFile, StoredObject};
 use melba_ddl::Lookup;
 use melba_expression::{Evaluation, NoSubPlans};
 use melba_expression::{Expression, compile_for_table};
+use melba_objects::{ObjectReader, ObjectWriter};
 use melba_parse::nodes::strings;
 use melba_table::{TableTarget, TableWriter, TargetBuilder};
 use melba_transaction::Tx;
@@ -251,6 +252,10 @@ fn copy_from(cx: &CopyEnvironment<'_>, s: &CopyStmt, options: CopyOptions) -> Re
         program.finish()?;
         return Ok(Outcome::Done { tag: format!("COPY {}", copy.copy.finish()?) });
     }
+    if melba_objects::is_url(&s.filename) {
+        copy_from_object(&mut copy, &s.filename, is_parquet)?;
+        return Ok(Outcome::Done { tag: format!("COPY {}", copy.copy.finish()?) });
+    }
     // The user names a file of the server's machine, not one of the database.
     let mut file = fs::File::open(&s.filename).map_err(|e| file_error(&s.filename, "reading", &e))?;
     let bytes = file.metadata().map_or(0, |file| file.len());
@@ -262,6 +267,18 @@ fn copy_from(cx: &CopyEnvironment<'_>, s: &CopyStmt, options: CopyOptions) -> Re
     }
     feed_all(&mut copy, |chunk| file.read(chunk).map_err(|e| file_error(&s.filename, "reading", &e)))?;
     Ok(Outcome::Done { tag: format!("COPY {}", copy.copy.finish()?) })
+}
+
+fn copy_from_object(copy: &mut Watched<CopyFrom>, url: &str, is_parquet: bool) -> Result<()> {
+    let object = ObjectReader::open(url)?;
+    let bytes = object.bytes();
+    copy.running.set(BYTES_TOTAL, bytes as i64);
+    if !is_parquet {
+        return object.read_all(&mut |piece| copy.feed(piece));
+    }
+    copy.copy.load(Arc::new(StoredObject(object)))?;
+    copy.running.set(BYTES_PROCESSED, bytes as i64);
+    Ok(())
 }
 
 /// Feeds everything that `read` puts into chunks, until it has nothing more.
@@ -337,6 +354,9 @@ fn copy_to(cx: &CopyEnvironment<'_>, s: &CopyStmt, options: CopyOptions) -> Resu
     if s.is_program {
         return copy_to_program(cx, s, copy);
     }
+    if melba_objects::is_url(&s.filename) {
+        return copy_to_object(&s.filename, copy);
+    }
     if !s.filename.starts_with('/') {
         bail!(INVALID_NAME, "relative path not allowed for COPY to file");
     }
@@ -365,7 +385,21 @@ fn copy_to_program(cx: &CopyEnvironment<'_>, s: &CopyStmt, mut copy: Watched<Cop
     Ok(Outcome::Done { tag: format!("COPY {}", copy.rows()) })
 }
 
-fn file_error(name: &str, doing: &str, error: &std::io::Error) -> DbError {
+fn copy_to_object(url: &str, mut copy: Watched<CopyTo>) -> Result<Outcome> {
+    let mut object = ObjectWriter::create(url)?;
+    let mut rows = Vec::new();
+    while copy.next(&mut rows)? {
+        if rows.len() >= FILE_CHUNK_BYTES {
+            object.write(&rows)?;
+            rows.clear();
+        }
+    }
+    object.write(&rows)?;
+    object.finish()?;
+    Ok(Outcome::Done { tag: format!("COPY {}", copy.rows()) })
+}
+
+pub(super) fn file_error(name: &str, doing: &str, error: &std::io::Error) -> DbError {
     let reason = match error.kind() {
         std::io::ErrorKind::NotFound => "No such file or directory".to_owned(),
         std::io::ErrorKind::PermissionDenied => "Permission denied".to_owned(),

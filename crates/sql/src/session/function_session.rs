@@ -6,13 +6,15 @@ use std::time::Duration;
 use melba_catalog::relations::LiveInfo;
 use melba_catalog::{Catalog, Function};
 use melba_fmgr::{
-    CallInfo, FormatSettings, PureRoutine, PureTrigger, QueryRows, RoutineCall, RoutineRows, TransitionTable, TriggerCall,
+    CallInfo, FileRequest, FileRows, FormatSettings, PureRoutine, PureTrigger, QueryRows, RoutineCall, RoutineRows,
+    TransitionTable, TriggerCall,
 };
 use melba_types::{Batch, Csn, Datum, DbError, Oid, Result};
 
 use super::context::StatementContext;
 use super::current_row::current_row;
 use super::domain::domain_check_batch;
+use super::files;
 use super::query_text::query_rows;
 use super::routine::{pure_routine, pure_trigger, routine_value, rows_of_routine, run_trigger};
 use super::shown::{print_body, print_expression, print_query, print_rule};
@@ -56,6 +58,14 @@ impl melba_fmgr::Session for StatementContext {
     fn notify(&self, channel: &str, payload: &str) -> Result<()> {
         let tx = self.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
         tx.notify(&self.session.listener, channel, payload)
+    }
+
+    fn file_columns(&self, source: &str, args: &[Datum]) -> Result<Vec<melba_fmgr::RowColumn>> {
+        files::columns(self, source, args)
+    }
+
+    fn open_files(self: Arc<Self>, request: FileRequest) -> Result<Box<dyn FileRows>> {
+        files::open(self, request)
     }
 
     fn format(&self) -> &FormatSettings {

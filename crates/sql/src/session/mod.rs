@@ -42,6 +42,7 @@ mod explain;
 mod extended;
 mod fetched;
 mod fetching;
+mod files;
 mod filling;
 mod function_call;
 mod function_counts;

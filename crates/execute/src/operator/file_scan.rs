@@ -1,0 +1,78 @@
+//! Functions in FROM that read files: batches come with the needed columns only.
+
+use std::sync::Arc;
+
+use melba_engine::ZoneOp;
+use melba_fmgr::{FileBound, FileRequest, FileRows};
+use melba_plan::file_scan::FileScanNode;
+use melba_types::{BATCH_ROWS, Batch, Datum, Result};
+
+use crate::{ExecContext, Operator};
+
+pub(super) struct FileScanOp {
+    node: Arc<FileScanNode>,
+    /// `None` before the first row and after the last.
+    rows: Option<Box<dyn FileRows>>,
+    begun: bool,
+}
+
+impl FileScanOp {
+    pub fn new(node: Arc<FileScanNode>) -> FileScanOp {
+        FileScanOp { node, rows: None, begun: false }
+    }
+
+    fn open(&self, ctx: &ExecContext) -> Result<Option<Box<dyn FileRows>>> {
+        let args = self.node.args.iter().map(|a| a.eval_row(ctx, &[])).collect::<Result<Vec<_>>>()?;
+        if args.iter().any(Datum::is_null) {
+            return Ok(None);
+        }
+        let bounds = self
+            .node
+            .conditions
+            .iter()
+            .map(|(column, op, value)| Ok(bound(*column, *op, value.eval_row(ctx, &[])?)))
+            .collect::<Result<Vec<_>>>()?;
+        let request = FileRequest {
+            source: self.node.source.to_string(),
+            args,
+            columns: self.node.columns.clone(),
+            needed: self.node.needed.clone(),
+            bounds: bounds.into_iter().flatten().collect(),
+        };
+        Arc::clone(&ctx.session).open_files(request).map(Some)
+    }
+}
+
+/// The values that a condition lets pass; of a comparison with NULL, which no row passes, nothing is made.
+fn bound(column: usize, op: ZoneOp, value: Datum) -> Option<FileBound> {
+    if value.is_null() {
+        return None;
+    }
+    let (least, greatest) = match op {
+        ZoneOp::Equal => (Some(value.clone()), Some(value)),
+        ZoneOp::Less | ZoneOp::LessOrEqual => (None, Some(value)),
+        ZoneOp::Greater | ZoneOp::GreaterOrEqual => (Some(value), None),
+        _ => return None,
+    };
+    Some(FileBound { column, least, greatest })
+}
+
+impl Operator for FileScanOp {
+    fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
+        if !std::mem::replace(&mut self.begun, true) {
+            self.rows = self.open(ctx)?;
+        }
+        let Some(rows) = &mut self.rows else { return Ok(None) };
+        ctx.check_interrupt()?;
+        let batch = rows.next(limit.clamp(1, BATCH_ROWS))?;
+        if batch.is_none() {
+            self.rows = None;
+        }
+        Ok(batch)
+    }
+
+    fn rescan(&mut self, _ctx: &ExecContext) -> Result<()> {
+        (self.rows, self.begun) = (None, false);
+        Ok(())
+    }
+}

@@ -1,0 +1,223 @@
+//! Objects of object stores, by URL: `s3://bucket/key`, `gs://`, `az://`, `abfss://`, and `file:///path`.
+//!
+//! The options of a store come from the environment of the process, as its tools have them: AWS_REGION, AWS_ACCESS_KEY_ID,
+//! AWS_ENDPOINT, AWS_ALLOW_HTTP, GOOGLE_SERVICE_ACCOUNT, AZURE_STORAGE_ACCOUNT_NAME and so on.
+//!
+//! Invariants:
+//! 1. An object is written as a whole or not at all.
+//! 2. A wait for a store looks for a cancelled statement meanwhile (`melba_types::limits`).
+//!
+//! `copy` and the session read and write objects as COPY's files. `backup` makes its store by `open_store`.
+
+use std::future::Future;
+use std::ops::Range;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::TryStreamExt as _;
+use object_store::{ObjectStore, WriteMultipart};
+use tokio::runtime::Runtime;
+
+use melba_types::{DbError, Result, err, limits};
+
+pub use object_store::path::Path;
+
+/// An object that is larger is sent in parts of this; so much is read at once.
+const PART_BYTES: usize = 8 << 20;
+/// Parts on their way at a time.
+const PARTS_MAX: usize = 2;
+/// How often a wait looks for a cancel request.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// How long an unfinished object is cleaned up.
+const ABORT: Duration = Duration::from_secs(5);
+
+/// Whether a file's name is the URL of an object.
+pub fn is_url(name: &str) -> bool {
+    name.contains("://")
+}
+
+/// The store of a URL, and the place in it.
+///
+/// # Errors
+/// In words: the URL is none, or of a store that is not known.
+pub fn open_store(url: &str) -> std::result::Result<(Arc<dyn ObjectStore>, Path), String> {
+    let parsed = url::Url::parse(url).map_err(|e| e.to_string())?;
+    let environment = std::env::vars().map(|(name, value)| (name.to_ascii_lowercase(), value));
+    let (store, path) = object_store::parse_url_opts(&parsed, environment).map_err(|e| e.to_string())?;
+    Ok((store.into(), path))
+}
+
+/// A store, and how its answers are waited for.
+struct Connected {
+    store: Arc<dyn ObjectStore>,
+    path: Path,
+    runtime: Runtime,
+    url: String,
+}
+
+impl Connected {
+    fn open(url: &str) -> Result<Connected> {
+        let invalid = |e: &dyn std::fmt::Display| err!(INVALID_PARAMETER_VALUE, "could not open \"{url}\": {e}");
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| invalid(&e))?;
+        let (store, path) = open_store(url).map_err(|e| invalid(&e))?;
+        Ok(Connected { store, path, runtime, url: url.to_owned() })
+    }
+
+    fn wait<T>(&self, doing: &str, future: impl Future<Output = object_store::Result<T>>) -> Result<T> {
+        let waited = self.runtime.block_on(async {
+            let mut future = pin!(future);
+            loop {
+                match tokio::time::timeout(LOOK, &mut future).await {
+                    Ok(done) => return Ok(done),
+                    Err(_) => limits::check_interrupt()?,
+                }
+            }
+        });
+        waited?.map_err(|e| self.failed(doing, &e))
+    }
+
+    fn failed(&self, doing: &str, error: &object_store::Error) -> DbError {
+        let url = &self.url;
+        match error {
+            object_store::Error::NotFound { .. } => {
+                err!(UNDEFINED_FILE, "could not open \"{url}\" for {doing}: there is no such object")
+            }
+            object_store::Error::PermissionDenied { .. } | object_store::Error::Unauthenticated { .. } => {
+                err!(INSUFFICIENT_PRIVILEGE, "could not open \"{url}\" for {doing}: the store refuses it")
+                    .detail(format!("{error}."))
+            }
+            _ => err!(IO_ERROR, "could not open \"{url}\" for {doing}").detail(format!("{error}.")),
+        }
+    }
+}
+
+/// An object to be read.
+pub struct ObjectReader {
+    connected: Connected,
+    bytes: u64,
+}
+
+impl ObjectReader {
+    /// # Errors
+    /// 58P01 when there is none, 42501 when the store refuses it, 22023 for a URL of no store, 58030 otherwise; 57014 when the statement
+    /// is cancelled meanwhile.
+    pub fn open(url: &str) -> Result<ObjectReader> {
+        let connected = Connected::open(url)?;
+        let head = connected.wait("reading", connected.store.head(&connected.path))?;
+        Ok(ObjectReader { bytes: head.size, connected })
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The bytes of a range, which must be within the object.
+    pub fn read(&self, range: Range<u64>) -> Result<Bytes> {
+        self.connected.wait("reading", self.connected.store.get_range(&self.connected.path, range))
+    }
+
+    /// Passes all bytes on, in order.
+    pub fn read_all(&self, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let mut at = 0;
+        while at < self.bytes {
+            let end = self.bytes.min(at + PART_BYTES as u64);
+            let piece = self.read(at..end)?;
+            if piece.is_empty() {
+                return Err(err!(IO_ERROR, "could not read \"{}\": it has become shorter", self.connected.url));
+            }
+            at += piece.len() as u64;
+            each(&piece)?;
+        }
+        Ok(())
+    }
+}
+
+/// An object being written.
+pub struct ObjectWriter {
+    connected: Connected,
+    /// `None` once it is finished or given up.
+    upload: Option<WriteMultipart>,
+}
+
+impl ObjectWriter {
+    /// # Errors
+    /// As for reading.
+    pub fn create(url: &str) -> Result<ObjectWriter> {
+        let connected = Connected::open(url)?;
+        let upload = connected.wait("writing", connected.store.put_multipart(&connected.path))?;
+        Ok(ObjectWriter { upload: Some(WriteMultipart::new_with_chunk_size(upload, PART_BYTES)), connected })
+    }
+
+    pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        let Some(upload) = &mut self.upload else { return Err(DbError::internal("a finished object is written to")) };
+        let connected = &self.connected;
+        // Parts are sent by tasks of the runtime, which only runs meanwhile.
+        connected.wait("writing", async {
+            upload.wait_for_capacity(PARTS_MAX).await?;
+            upload.write(bytes);
+            Ok(())
+        })
+    }
+
+    /// Everything was written: the object is there.
+    pub fn finish(mut self) -> Result<()> {
+        let Some(upload) = self.upload.take() else { return Ok(()) };
+        self.connected.wait("writing", upload.finish()).map(|_| ())
+    }
+}
+
+impl Drop for ObjectWriter {
+    fn drop(&mut self) {
+        if let Some(upload) = self.upload.take() {
+            // Of a statement that fails: the parts are of no use. A store that does not answer keeps them.
+            let _ = self.connected.runtime.block_on(async { tokio::time::timeout(ABORT, upload.abort()).await });
+        }
+    }
+}
+
+/// The URLs of the objects below a URL that ends in a folder, in order.
+pub fn list(folder: &str) -> Result<Vec<String>> {
+    let connected = Connected::open(folder)?;
+    let listed = connected.wait("reading", connected.store.list(Some(&connected.path)).try_collect::<Vec<_>>())?;
+    let (whole, path) = (folder.strip_suffix('/').unwrap_or(folder), connected.path.as_ref());
+    let root = whole.strip_suffix(path).unwrap_or(whole);
+    // A bucket without a folder has lost its slash.
+    let slash = if path.is_empty() { "/" } else { "" };
+    let mut urls: Vec<String> = listed.iter().map(|object| format!("{root}{slash}{}", object.location)).collect();
+    urls.sort();
+    Ok(urls)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_are_there_when_they_are_finished() {
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("file://{}/a/b", folder.path().display());
+        assert_eq!(ObjectReader::open(&url).err().map(|e| e.sqlstate()), Some(melba_types::SqlState::UNDEFINED_FILE));
+        let mut given_up = ObjectWriter::create(&url).unwrap();
+        given_up.write(b"no").unwrap();
+        drop(given_up);
+        assert!(ObjectReader::open(&url).is_err());
+        let content: Vec<u8> = (0..3 * PART_BYTES as u32 / 4 + 5).flat_map(u32::to_le_bytes).collect();
+        let mut writer = ObjectWriter::create(&url).unwrap();
+        content.chunks(1 << 20).for_each(|piece| writer.write(piece).unwrap());
+        writer.finish().unwrap();
+        let reader = ObjectReader::open(&url).unwrap();
+        let mut read = Vec::new();
+        let mut each = |piece: &[u8]| {
+            read.extend_from_slice(piece);
+            Ok(())
+        };
+        reader.read_all(&mut each).unwrap();
+        assert!(read == content && reader.read(4..8).unwrap() == 1u32.to_le_bytes()[..]);
+        let below = |path: &str| list(&format!("file://{}/{path}", folder.path().display())).unwrap();
+        assert_eq!((below("a/"), below("")), (vec![url.clone()], vec![url.clone()]));
+        assert!(ObjectReader::open("s4://x/y").is_err_and(|e| e.sqlstate() == melba_types::SqlState::INVALID_PARAMETER_VALUE));
+    }
+}

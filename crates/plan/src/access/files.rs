@@ -1,0 +1,51 @@
+//! Functions in FROM that read files: the columns that the query reads, and conditions that files may answer by their statistics.
+
+use std::sync::Arc;
+
+use melba_fmgr::{RowColumn, files};
+use melba_tree::{Expr, RangeKind};
+use melba_types::{DbError, Kind, Result};
+
+use super::zone;
+use crate::explain;
+use crate::file_scan::FileScanNode;
+use crate::layout::Layout;
+use crate::node::{Estimate, Op};
+use crate::planner::{Planner, Stage};
+
+/// Whether an entry is one function that reads files, with all its columns known.
+pub fn reads_files(planner: &Planner<'_>, entry: usize) -> bool {
+    let RangeKind::Function { functions, ordinality: false } = &planner.level().entries[entry].kind else { return false };
+    let [function] = &functions[..] else { return false };
+    let Expr::Function(call) = &function.expr else { return false };
+    function.column_definitions && planner.catalog().function(call.function).is_some_and(|f| files::reads_files(&f.source))
+}
+
+/// A scan of an entry of which `reads_files` holds.
+pub fn create_file_scan(planner: &mut Planner<'_>, entry: usize, filter: &[Expr], estimate: Estimate) -> Result<Stage> {
+    let described = planner.level().entries[entry].clone();
+    let RangeKind::Function { functions, .. } = described.kind else { return Err(DbError::internal("function entry expected")) };
+    let Some(function) = functions.into_iter().next() else { return Err(DbError::internal("an entry without a function")) };
+    let Expr::Function(call) = &function.expr else { return Err(DbError::internal("function expected")) };
+    let args = planner.compile_all(&call.args, &Layout::default())?;
+    let (name, source) = match planner.catalog().function(call.function) {
+        Some(f) => (f.name.to_string(), f.source.clone()),
+        None => return Err(DbError::internal("the function of files is gone")),
+    };
+    let zones = zone::zones_of(planner, entry, &|column| function.columns.get(column).map(|c| c.ty), filter)?;
+    let conditions = zones.into_iter().filter(|zone| !zone.any).map(|zone| (zone.column, zone.op, zone.value)).collect();
+    let wanted = &planner.level().needed[entry];
+    // The whole row, which is put together above, has all of them.
+    let needed: Vec<usize> = (0..function.columns.len())
+        .filter(|column| wanted.contains_key(&0) || wanted.contains_key(&(*column as i16 + 1)))
+        .collect();
+    let kinds: Vec<Kind> = planner.kinds_of(&function.columns).to_vec();
+    let kinds: Vec<Kind> = needed.iter().map(|column| kinds[*column]).collect();
+    let layout = Layout(needed.iter().map(|column| (entry, *column as i16 + 1)).collect());
+    let columns = function.columns.iter().map(|c| RowColumn { name: c.name.clone(), ty: c.ty, typmod: c.typmod }).collect();
+    let shown = explain::named(&name, &described.name);
+    let node = FileScanNode { source, args, columns, needed, conditions };
+    let mut node = planner.node(Op::FileScan(Arc::new(node)), kinds.into(), estimate);
+    planner.detail(&mut node, "on", || shown);
+    Ok(Stage { node, layout })
+}
