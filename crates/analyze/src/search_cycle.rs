@@ -8,6 +8,7 @@ use pg_query::protobuf as pb;
 
 use super::analyzer::Analyzer;
 use super::scope::ExprKind;
+use super::sort_key::refuse_function;
 use super::{coerce, nodes};
 use melba_tree::*;
 
@@ -72,6 +73,7 @@ fn cycle<'p>(analyzer: &mut Analyzer<'_, 'p>, c: &'p pb::CteCycleClause) -> Resu
     let mut default = coerce::to_common(analyzer, default, ty, "CYCLE/SET/DEFAULT")?;
     super::collate::assign(analyzer.cx(), &mut value)?;
     super::collate::assign(analyzer.cx(), &mut default)?;
+    refuse_function(analyzer.cx(), ty, -1)?;
     if !analyzer.cx().catalog.type_operators(ty).equal.is_valid() {
         let name = analyzer.cx().type_name(ty);
         return Err(err!(UNDEFINED_FUNCTION, "could not identify an equality operator for type {name}"));

@@ -1,7 +1,8 @@
 //! The operators by which a type is sorted and grouped.
 
 use melba_catalog::TypeOperators;
-use melba_types::{Oid, Result, err, oids};
+use melba_fmgr::order::ordered_by_function;
+use melba_types::{DbError, Oid, Result, err, oids};
 use pg_query::protobuf as pb;
 
 use super::context::Context;
@@ -26,7 +27,9 @@ pub fn sort_key(cx: &Context<'_>, ty: Oid, sort: &pb::SortBy, location: i32) -> 
                     .hint("Ordering operators must be \"<\" or \">\" members of btree operator families.")
                     .at(sort.location)
             };
-            let (family, strategy) = cx.catalog.btree_strategy(operator.oid).ok_or_else(invalid)?;
+            let by_function = || DbError::unsupported("ordering by an operator of a class of users").at(sort.location);
+            let unknown = || if cx.catalog.orders_by_function(operator.oid) { by_function() } else { invalid() };
+            let (family, strategy) = cx.catalog.btree_strategy(operator.oid).ok_or_else(unknown)?;
             if strategy != 1 && strategy != 5 {
                 return Err(invalid());
             }
@@ -38,6 +41,7 @@ pub fn sort_key(cx: &Context<'_>, ty: Oid, sort: &pb::SortBy, location: i32) -> 
         }
         _ => key.sort = operators.less,
     }
+    refuse_function(cx, ty, location)?;
     if !key.sort.is_valid() {
         let name = cx.type_name(ty);
         return Err(err!(UNDEFINED_FUNCTION, "could not identify an ordering operator for type {name}")
@@ -51,6 +55,15 @@ pub fn sort_key(cx: &Context<'_>, ty: Oid, sort: &pb::SortBy, location: i32) -> 
         _ => key.descending,
     };
     Ok(key)
+}
+
+/// # Errors
+/// 0A000 for a type whose order, by a class of users, no key has.
+pub fn refuse_function(cx: &Context<'_>, ty: Oid, location: i32) -> Result<()> {
+    match cx.catalog.ordering_function(ty) {
+        Some(class) => Err(ordered_by_function(&class).at(location)),
+        None => Ok(()),
+    }
 }
 
 /// The operators of a type; arrays have them when their elements do.
@@ -86,6 +99,7 @@ fn remove_missing(own: &mut TypeOperators, part: &TypeOperators) {
 pub fn group_key(cx: &Context<'_>, ty: Oid, location: i32) -> Result<SortKey> {
     let ty = if ty == oids::UNKNOWN { oids::TEXT } else { ty };
     let operators = type_operators(cx, ty);
+    refuse_function(cx, ty, location)?;
     if !operators.equal.is_valid() {
         let name = cx.type_name(ty);
         return Err(err!(UNDEFINED_FUNCTION, "could not identify an equality operator for type {name}").at(location));

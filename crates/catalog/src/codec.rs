@@ -106,7 +106,7 @@ fn encode_object(object: &Object) -> Vec<u8> {
     arms! {
         0 Namespace 1 Relation 2 Type 3 Function 4 Operator 5 Cast 6 Constraint 7 Trigger 8 Collation 9 Description
         10 Role 11 Database 12 DefaultAcl 13 Extension 14 Policy 15 ExtendedStatistics
-        16 EventTrigger 17 Rule 18 Granted 19 TextSearchDictionary 20 TextSearchConfig
+        16 EventTrigger 17 Rule 18 Granted 19 TextSearchDictionary 20 TextSearchConfig 21 OperatorFamily 22 OperatorClass
     }
     out
 }
@@ -186,7 +186,7 @@ fn read(tag: u8, rest: &[u8]) -> Option<Object> {
     let mut object = arms! {
         0 Namespace 1 Relation 2 Type 3 Function 4 Operator 5 Cast 6 Constraint 7 Trigger 8 Collation 9 Description
         10 Role 11 Database 12 DefaultAcl 13 Extension 14 Policy 15 ExtendedStatistics
-        16 EventTrigger 17 Rule 18 Granted 19 TextSearchDictionary 20 TextSearchConfig
+        16 EventTrigger 17 Rule 18 Granted 19 TextSearchDictionary 20 TextSearchConfig 21 OperatorFamily 22 OperatorClass
     };
     // The name of a system relation's generator is not stored: it comes from the built-in relation.
     if let Object::Relation(relation) = &mut object
@@ -566,6 +566,10 @@ code_struct! {
     Operator {
         oid name namespace owner left right result function commutator negator can_merge can_hash restrict join
     }
+    OperatorFamily { oid name namespace owner method operators functions }
+    FamilyOperator { oid left right strategy operator ordering sort_family class }
+    FamilyFunction { oid left right number function class }
+    OperatorClass { oid name namespace owner method family input_type is_default key_type }
     Cast { oid source target function context method part_of_type }
     Constraint {
         oid name namespace kind deferrable initially_deferred enforced validated relation domain index columns foreign_key

@@ -143,6 +143,13 @@ pub fn dependencies(object: &Object) -> Vec<Dependency> {
             [o.left, o.right, o.result].into_iter().for_each(|t| list.normal(classes::PG_TYPE, t));
             list.normal(classes::PG_PROC, o.function);
         }
+        Object::OperatorFamily(o) => operator_family(o, &mut list),
+        Object::OperatorClass(o) => {
+            list.normal(classes::PG_NAMESPACE, o.namespace);
+            list.push(address(classes::PG_OPFAMILY, o.family, 0), DependencyKind::Auto);
+            list.normal(classes::PG_TYPE, o.input_type);
+            list.normal(classes::PG_TYPE, o.key_type);
+        }
         Object::Cast(o) => {
             let kind = if o.part_of_type { DependencyKind::Internal } else { DependencyKind::Normal };
             list.push(address(classes::PG_TYPE, o.source, 0), kind);
@@ -256,6 +263,7 @@ fn relation(o: &Relation, list: &mut List) {
         list.normal(classes::PG_NAMESPACE, o.namespace);
     }
     list.normal(classes::PG_TYPE, o.of_type);
+    o.partition_key.iter().flat_map(|k| &k.columns).for_each(|c| list.normal(classes::PG_OPCLASS, c.opclass));
     for (i, column) in o.columns.iter().enumerate().filter(|(_, c)| !c.dropped) {
         let number = i as i32 + 1;
         // A partitioned table is nothing without the columns of its key.
@@ -287,6 +295,26 @@ fn relation(o: &Relation, list: &mut List) {
         list.push(address(classes::PG_CLASS, table, i32::from(column)), kind);
     }
     list.normals(&o.depends_on);
+}
+
+/// A member that a class needs is a part of the class and goes with it; any other may leave the family.
+fn operator_family(o: &OperatorFamily, list: &mut List) {
+    list.normal(classes::PG_NAMESPACE, o.namespace);
+    let member = |list: &mut List, uses: &[(Oid, Oid)], class: Oid| {
+        let kind = if class.is_valid() { DependencyKind::Normal } else { DependencyKind::Auto };
+        uses.iter().for_each(|(of, object)| list.push(address(*of, *object, 0), kind));
+        match class.is_valid() {
+            true => list.push(address(classes::PG_OPCLASS, class, 0), DependencyKind::Internal),
+            false => list.push(address(classes::PG_OPFAMILY, o.oid, 0), DependencyKind::Auto),
+        }
+    };
+    for m in &o.operators {
+        let uses = [(classes::PG_OPERATOR, m.operator), (classes::PG_OPFAMILY, m.sort_family)];
+        list.of(address(classes::PG_AMOP, m.oid, 0), |list| member(list, &uses, m.class));
+    }
+    for m in &o.functions {
+        list.of(address(classes::PG_AMPROC, m.oid, 0), |list| member(list, &[(classes::PG_PROC, m.function)], m.class));
+    }
 }
 
 fn index_dependencies(o: &Relation, index: &IndexInfo, list: &mut List) {
@@ -336,6 +364,7 @@ fn type_(o: &Type, list: &mut List) {
         }
         list.normal(classes::PG_TYPE, range.subtype);
         list.normal(classes::PG_COLLATION, range.collation);
+        list.normal(classes::PG_OPCLASS, range.opclass);
         list.normals(&o.depends_on);
     }
 }

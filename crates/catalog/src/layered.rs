@@ -34,6 +34,8 @@ named! {
     Type, self, self.namespace, &self.name;
     Function, self, self.namespace, &self.name;
     Operator, self, self.namespace, &self.name;
+    OperatorFamily, self, self.namespace, &self.name;
+    OperatorClass, self, self.namespace, &self.name;
     Cast, self, self.source, "";
     Constraint, self, self.namespace, &self.name;
     Trigger, self, self.table, &self.name;

@@ -35,6 +35,8 @@ mod layered;
 pub mod memberships;
 mod naming;
 pub mod objects;
+mod operator_families;
+mod operator_order;
 mod operators;
 mod partitioning;
 pub mod privileges;
@@ -52,15 +54,15 @@ mod toast;
 mod triggers;
 mod views;
 
-pub use builtin::{
-    AccessMethods, ExtensionDefinition, OperatorClass, OperatorFamily, OperatorFamilyMember, PLPGSQL, available_extensions,
-};
+pub use builtin::{ExtensionDefinition, PLPGSQL, available_extensions};
 pub use cluster::ClusterCatalog;
 pub use codec::{KEY_BYTES, StoredChange, decode_change, decode_mcv_list, encode_change, encode_mcv_list};
 pub use depend::{Dependency, DependencyKind, dependencies, is_range_constructor};
 pub use layered::Named;
 pub use naming::{KeywordClass, format_type_modifier, keyword_class, keywords, quote_ident, quote_literal};
 pub use objects::*;
+pub use operator_families::{AccessMethods, OperatorFamilyMember};
+pub use operator_order::TypeOrder;
 pub use operators::TypeOperators;
 pub use regs::{NameScope, parse_qualified_name, truncate};
 pub use row_security::{RowSecurity, policy_commands};

@@ -16,6 +16,7 @@ pub use crate::aggregates::{AggregateInfo, MovingAggregate};
 pub use crate::event_triggers::EventTrigger;
 pub use crate::extended_statistics::{ExtendedStatistics, McvItem, StatisticsData};
 pub use crate::granted::Granted;
+pub use crate::operator_families::{FamilyFunction, FamilyOperator, OperatorClass, OperatorFamily};
 pub use crate::partitioning::*;
 pub use crate::row_security::Policy;
 pub use crate::rules::RewriteRule;
@@ -41,6 +42,8 @@ pub enum Object {
     Type(Arc<Type>),
     Function(Arc<Function>),
     Operator(Arc<Operator>),
+    OperatorFamily(Arc<OperatorFamily>),
+    OperatorClass(Arc<OperatorClass>),
     Cast(Arc<Cast>),
     Constraint(Arc<Constraint>),
     Trigger(Arc<Trigger>),

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use melba_types::{Oid, oids};
 
-use crate::builtin::OperatorClass;
-use crate::classes::{BTREE, C_COLLATION, DEFAULT_COLLATION, FIRST_EXTENSION_OID, HASH, PG_CATALOG, PG_OPCLASS};
+use crate::classes::{BTREE, C_COLLATION, DEFAULT_COLLATION, FIRST_EXTENSION_OID, HASH, PG_CATALOG, PG_OPCLASS, PG_OPFAMILY};
 use crate::objects::*;
 use crate::snapshot::Catalog;
 
@@ -99,7 +98,7 @@ impl Catalog {
 
     /// The operator class an index on a type uses when none is named (PostgreSQL's GetDefaultOpClass): the type's own, or
     /// the one of a type that it is binary-coercible to, preferred types first.
-    pub fn default_operator_class(&self, method: Oid, ty: Oid) -> Option<&'static OperatorClass> {
+    pub fn default_operator_class(&self, method: Oid, ty: Oid) -> Option<&Arc<OperatorClass>> {
         let access = self.access_methods();
         let ty = self.base_type(ty);
         let default_class = |ty: Oid| access.default_class(method, ty).filter(|c| self.has_class(c));
@@ -129,21 +128,50 @@ impl Catalog {
         compatible.filter(|_| !ambiguous)
     }
 
-    /// The operator class of a method with a name.
-    pub fn operator_class(&self, method: Oid, name: &str) -> Option<&'static OperatorClass> {
-        self.access_methods().class_by_name(method, name).filter(|c| self.has_class(c))
+    /// The operator class of a method with a name, in the first of the schemas that has one.
+    pub fn find_operator_class(&self, schemas: &[Oid], method: Oid, name: &str) -> Option<&Arc<OperatorClass>> {
+        let named = self.access_methods().classes().filter(|c| c.method == method && *c.name == *name);
+        let places: Vec<_> = named.filter_map(|c| Some((self.class_namespace(c)?, c))).collect();
+        schemas.iter().find_map(|schema| places.iter().find(|(namespace, _)| namespace == schema)).map(|(_, class)| *class)
     }
 
-    /// The schema of an operator class: that of its extension, or pg_catalog.
-    pub fn operator_class_namespace(&self, class: &OperatorClass) -> Oid {
-        let address = ObjectAddress { class: PG_OPCLASS, object: class.oid, sub: 0 };
-        self.extension_of(address).map_or(PG_CATALOG, |extension| extension.namespace)
+    /// The operator family of a method with a name, in the first of the schemas that has one.
+    pub fn find_operator_family(&self, schemas: &[Oid], method: Oid, name: &str) -> Option<&Arc<OperatorFamily>> {
+        let named = self.access_methods().families().filter(|f| f.method == method && *f.name == *name);
+        let places: Vec<_> = named.filter_map(|f| Some((self.family_namespace(f)?, f))).collect();
+        schemas.iter().find_map(|schema| places.iter().find(|(namespace, _)| namespace == schema)).map(|(_, family)| *family)
+    }
+
+    /// The schema of an operator class, that of its extension if it has one; `None`: the extension is not there.
+    pub fn class_namespace(&self, class: &OperatorClass) -> Option<Oid> {
+        self.class_place(class).map(|(namespace, _)| namespace)
+    }
+
+    /// The schema of an operator family, that of its extension if it has one; `None`: the extension is not there.
+    pub fn family_namespace(&self, family: &OperatorFamily) -> Option<Oid> {
+        self.family_place(family).map(|(namespace, _)| namespace)
+    }
+
+    /// The schema and the owner of an operator class.
+    pub fn class_place(&self, class: &OperatorClass) -> Option<(Oid, Oid)> {
+        self.place_of_member(PG_OPCLASS, class.oid, (class.namespace, class.owner))
+    }
+
+    /// The schema and the owner of an operator family.
+    pub fn family_place(&self, family: &OperatorFamily) -> Option<(Oid, Oid)> {
+        self.place_of_member(PG_OPFAMILY, family.oid, (family.namespace, family.owner))
+    }
+
+    fn place_of_member(&self, class: Oid, object: Oid, own: (Oid, Oid)) -> Option<(Oid, Oid)> {
+        if object.0 < FIRST_EXTENSION_OID {
+            return Some(own);
+        }
+        self.extension_of(ObjectAddress { class, object, sub: 0 }).map(|extension| (extension.namespace, extension.owner))
     }
 
     /// Classes of extensions are there as long as these are.
-    fn has_class(&self, class: &OperatorClass) -> bool {
-        class.oid.0 < FIRST_EXTENSION_OID
-            || self.extension_of(ObjectAddress { class: PG_OPCLASS, object: class.oid, sub: 0 }).is_some()
+    pub(crate) fn has_class(&self, class: &OperatorClass) -> bool {
+        self.class_namespace(class).is_some()
     }
 
     /// The operators by which a type is sorted, grouped and hashed.
@@ -175,11 +203,11 @@ impl Catalog {
     /// The B-tree family and strategy (1 `<` ... 5 `>`) of a comparison operator, in the family where it is the default
     /// order of its operands if there is one.
     pub fn btree_strategy(&self, operator: Oid) -> Option<(Oid, i16)> {
-        let members = self.access_methods().members(operator);
-        let mut found = members.iter().filter(|m| m.method == BTREE && !m.ordering);
+        let mut found = self.operator_members(operator).filter(|m| m.method == BTREE && !m.ordering);
+        let first = found.next()?;
         let is_default =
             |m: &&crate::OperatorFamilyMember| self.default_operator_class(BTREE, m.left).is_some_and(|c| c.family == m.family);
-        let best = found.clone().find(is_default).or_else(|| found.next())?;
+        let best = [first].into_iter().chain(found).find(is_default).unwrap_or(first);
         Some((best.family, best.strategy))
     }
 
@@ -195,6 +223,6 @@ impl Catalog {
             HASH => m.strategy == HASH_EQUAL,
             _ => false,
         };
-        self.access_methods().members(operator).iter().any(is)
+        self.operator_members(operator).any(is)
     }
 }

@@ -51,6 +51,8 @@ fn of_object(catalog: &Catalog, object: &Object) -> Vec<RoleDependency> {
         Object::Type(o) if !o.relation.is_valid() || is_composite(o.relation) => (o.owner, &o.acl),
         Object::Function(o) => (o.owner, &o.acl),
         Object::Operator(o) => (o.owner, &none),
+        Object::OperatorFamily(o) => (o.owner, &none),
+        Object::OperatorClass(o) => (o.owner, &none),
         Object::ExtendedStatistics(o) => (o.owner, &none),
         Object::EventTrigger(o) => (o.owner, &none),
         Object::Collation(o) => (o.owner, &none),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use melba_types::{Kind, Oid};
 
-use crate::builtin::{AccessMethods, BUILTINS};
+use crate::builtin::BUILTINS;
 use crate::builtin_comments::{builtin_descriptions, is_builtin};
 use crate::classes;
 use crate::depend::{Dependency, Dependents, Links, dependencies};
@@ -15,6 +15,7 @@ use crate::index_lists::{table_with, table_without, with_its_indexes};
 use crate::inheritance::Inheritance;
 use crate::layered::{Layered, Named};
 use crate::objects::*;
+use crate::operator_families::AccessMethods;
 use crate::radix::RadixMap;
 
 /// A snapshot of one database's catalog. Cloning is cheap.
@@ -27,6 +28,10 @@ pub struct Catalog {
     types: Layered<Type>,
     functions: Layered<Function>,
     operators: Layered<Operator>,
+    /// Those of users; `access` has all.
+    pub(crate) operator_families: Layered<OperatorFamily>,
+    pub(crate) operator_classes: Layered<OperatorClass>,
+    access: Arc<AccessMethods>,
     casts: Layered<Cast>,
     constraints: Layered<Constraint>,
     triggers: Layered<Trigger>,
@@ -89,6 +94,8 @@ impl Object {
             Object::Type(o) => at(classes::PG_TYPE, o.oid),
             Object::Function(o) => at(classes::PG_PROC, o.oid),
             Object::Operator(o) => at(classes::PG_OPERATOR, o.oid),
+            Object::OperatorFamily(o) => at(classes::PG_OPFAMILY, o.oid),
+            Object::OperatorClass(o) => at(classes::PG_OPCLASS, o.oid),
             Object::Cast(o) => at(classes::PG_CAST, o.oid),
             Object::Constraint(o) => at(classes::PG_CONSTRAINT, o.oid),
             Object::Trigger(o) => at(classes::PG_TRIGGER, o.oid),
@@ -122,6 +129,7 @@ impl Object {
             Object::Relation(o) => o.columns.iter().map(|c| c.default_oid).fold(own.max(o.rule), Oid::max),
             Object::Type(o) => o.labels.iter().map(|l| l.0).fold(own, Oid::max),
             Object::Role(o) => o.member_of.iter().map(|m| m.oid).fold(own, Oid::max),
+            Object::OperatorFamily(o) => o.member_oids().fold(own, Oid::max),
             _ => own,
         }
     }
@@ -145,6 +153,9 @@ impl Catalog {
             types: Layered::new(&b.types),
             functions: Layered::new(&b.functions),
             operators: Layered::new(&b.operators),
+            operator_families: Layered::new(&b.operator_families),
+            operator_classes: Layered::new(&b.operator_classes),
+            access: b.access.clone(),
             casts: Layered::new(&b.casts),
             constraints: Layered::new(&b.constraints),
             triggers: Layered::new(&b.triggers),
@@ -235,6 +246,18 @@ impl Catalog {
             Object::Type(o) => self.types.put(o.clone()).map(Object::Type),
             Object::Function(o) => self.functions.put(o.clone()).map(Object::Function),
             Object::Operator(o) => self.operators.put(o.clone()).map(Object::Operator),
+            Object::OperatorFamily(o) => {
+                let access = Arc::make_mut(&mut self.access);
+                access.remove_family(o.oid);
+                access.add_family(o.clone());
+                self.operator_families.put(o.clone()).map(Object::OperatorFamily)
+            }
+            Object::OperatorClass(o) => {
+                let access = Arc::make_mut(&mut self.access);
+                access.remove_class(o.oid);
+                access.add_class(o.clone());
+                self.operator_classes.put(o.clone()).map(Object::OperatorClass)
+            }
             Object::Cast(o) => self.casts.put(o.clone()).map(Object::Cast),
             Object::Constraint(o) => self.constraints.put(o.clone()).map(Object::Constraint),
             Object::Trigger(o) => self.triggers.put(o.clone()).map(Object::Trigger),
@@ -298,6 +321,14 @@ impl Catalog {
             classes::PG_TYPE => self.types.remove(oid).map(Object::Type),
             classes::PG_PROC => self.functions.remove(oid).map(Object::Function),
             classes::PG_OPERATOR => self.operators.remove(oid).map(Object::Operator),
+            classes::PG_OPFAMILY => {
+                Arc::make_mut(&mut self.access).remove_family(oid);
+                self.operator_families.remove(oid).map(Object::OperatorFamily)
+            }
+            classes::PG_OPCLASS => {
+                Arc::make_mut(&mut self.access).remove_class(oid);
+                self.operator_classes.remove(oid).map(Object::OperatorClass)
+            }
             classes::PG_CAST => self.casts.remove(oid).map(Object::Cast),
             classes::PG_CONSTRAINT => self.constraints.remove(oid).map(Object::Constraint),
             classes::PG_TRIGGER => self.triggers.remove(oid).map(Object::Trigger),
@@ -370,12 +401,13 @@ impl Catalog {
     /// Whether an object or a part of one has this OID.
     fn has_oid(&self, oid: Oid) -> bool {
         macro_rules! is_one_of { ($($field:ident)*) => {false $(|| self.$field.get(oid).is_some())*}; }
-        let objects = is_one_of! { namespaces relations types functions operators casts constraints
+        let objects = is_one_of! { namespaces relations types functions operators operator_families operator_classes casts constraints
         triggers policies rules statistics_objects event_triggers collations text_search_dictionaries text_search_configs extensions parameter_acls roles databases };
         objects
             || self.parts.get(oid.0).is_some()
             || self.types.iter().any(|t| t.labels.iter().any(|l| l.0 == oid))
             || self.roles.iter().any(|r| r.member_of.iter().any(|m| m.oid == oid))
+            || self.operator_families.iter().any(|f| f.member_oids().any(|o| o == oid))
     }
 
     /// Makes sure that `allocate_oid` returns nothing below `oid`: a restart restores the counter with it.
@@ -551,9 +583,9 @@ impl Catalog {
         self.default_acls.named(role, "")
     }
 
-    /// Operator families and classes.
-    pub fn access_methods(&self) -> &'static AccessMethods {
-        &BUILTINS.access
+    /// Operator families and classes: built-in ones, those of extensions and of users.
+    pub fn access_methods(&self) -> &AccessMethods {
+        &self.access
     }
 
     /// A language by name: internal, c, sql, plpgsql.
@@ -755,6 +787,8 @@ impl Catalog {
             classes::PG_TYPE => self.type_(oid).cloned().map(Object::Type),
             classes::PG_PROC => self.function(oid).cloned().map(Object::Function),
             classes::PG_OPERATOR => self.operator(oid).cloned().map(Object::Operator),
+            classes::PG_OPFAMILY => self.operator_families.get(oid).cloned().map(Object::OperatorFamily),
+            classes::PG_OPCLASS => self.operator_classes.get(oid).cloned().map(Object::OperatorClass),
             classes::PG_CAST => self.cast_by_oid(oid).cloned().map(Object::Cast),
             classes::PG_CONSTRAINT => self.constraint(oid).cloned().map(Object::Constraint),
             classes::PG_TRIGGER => self.trigger(oid).cloned().map(Object::Trigger),
@@ -783,7 +817,7 @@ impl Catalog {
         add! { roles Role, databases Database, namespaces Namespace, types Type, }
         all.extend(self.user_relations().cloned().map(Object::Relation));
         add! {
-            functions Function, operators Operator, casts Cast, collations Collation,
+            functions Function, operators Operator, operator_families OperatorFamily, operator_classes OperatorClass, casts Cast, collations Collation,
             text_search_dictionaries TextSearchDictionary, text_search_configs TextSearchConfig, extensions Extension, default_acls DefaultAcl,
             constraints Constraint, triggers Trigger, policies Policy, rules Rule, event_triggers EventTrigger,
             statistics_objects ExtendedStatistics, language_acls Granted, parameter_acls Granted,

@@ -16,8 +16,6 @@ pub struct BuiltInKind {
     word: &'static str,
     /// The system relation of its objects; none: there are no objects.
     class: Option<Oid>,
-    /// Its access method's name comes first in DROP.
-    has_method: bool,
 }
 
 impl BuiltInKind {
@@ -28,8 +26,6 @@ impl BuiltInKind {
             ObjectType::ObjectFdw => ("foreign-data wrapper", None),
             ObjectType::ObjectForeignServer => ("server", None),
             ObjectType::ObjectLanguage => ("language", Some(classes::PG_LANGUAGE)),
-            ObjectType::ObjectOpclass => ("operator class", Some(classes::PG_OPCLASS)),
-            ObjectType::ObjectOpfamily => ("operator family", Some(classes::PG_OPFAMILY)),
             ObjectType::ObjectPublication => ("publication", None),
             ObjectType::ObjectSubscription => ("subscription", None),
             ObjectType::ObjectTablespace => ("tablespace", Some(classes::PG_TABLESPACE)),
@@ -37,24 +33,14 @@ impl BuiltInKind {
             ObjectType::ObjectTstemplate => ("text search template", Some(classes::PG_TS_TEMPLATE)),
             _ => return None,
         };
-        let has_method = matches!(kind, ObjectType::ObjectOpclass | ObjectType::ObjectOpfamily);
-        Some(BuiltInKind { word, class, has_method })
+        Some(BuiltInKind { word, class })
     }
 
-    /// The access method's name, and the object's.
-    fn split<'n>(&self, names: &'n [&'n str]) -> (Option<&'n str>, &'n [&'n str]) {
-        match names {
-            [method, names @ ..] if self.has_method => (Some(method), names),
-            names => (None, names),
-        }
+    fn missing(&self, names: &[&str]) -> String {
+        format!("{} \"{}\" does not exist", self.word, names.join("."))
     }
 
-    fn missing(&self, names: &[&str], method: Option<&str>) -> String {
-        let of = method.map_or_else(String::new, |name| format!(" for access method \"{name}\""));
-        format!("{} \"{}\" does not exist{of}", self.word, names.join("."))
-    }
-
-    fn find(&self, ddl: &Ddl<'_>, names: &[&str], method: Oid) -> Result<Option<Oid>> {
+    fn find(&self, ddl: &Ddl<'_>, names: &[&str]) -> Result<Option<Oid>> {
         let Some(class) = self.class else { return Ok(None) };
         let (schema, name) = ddl.qualified(names)?;
         let catalog = ddl.catalog();
@@ -62,7 +48,7 @@ impl BuiltInKind {
             return Ok(catalog.access_methods().method_by_name(name));
         }
         let schemas = ddl.searched_schemas(schema)?;
-        Ok(seeded_object_by_name(&catalog, class, &schemas, name, method).map(|object| object.oid))
+        Ok(seeded_object_by_name(&catalog, class, &schemas, name, Oid::INVALID).map(|object| object.oid))
     }
 }
 
@@ -73,14 +59,6 @@ fn names_of(object: &Node) -> Result<Vec<&str>> {
     })
 }
 
-fn method_oid(ddl: &Ddl<'_>, method: Option<&str>) -> Result<Oid> {
-    match method.map(|name| (name, ddl.catalog().access_methods().method_by_name(name))) {
-        Some((name, None)) => bail!(UNDEFINED_OBJECT, "access method \"{name}\" does not exist"),
-        Some((_, Some(oid))) => Ok(oid),
-        None => Ok(Oid::INVALID),
-    }
-}
-
 /// The object that a statement names: its class and OID, and its name.
 ///
 /// # Errors
@@ -88,10 +66,9 @@ fn method_oid(ddl: &Ddl<'_>, method: Option<&str>) -> Result<Oid> {
 fn named_built_in(ddl: &Ddl<'_>, kind: ObjectType, object: &Node, doing: &str) -> Result<(Oid, Oid, String)> {
     let Some(of_kind) = BuiltInKind::of(kind) else { return Err(DbError::unsupported(doing)) };
     let names = names_of(object)?;
-    let (method, names) = of_kind.split(&names);
-    match (of_kind.class, of_kind.find(ddl, names, method_oid(ddl, method)?)?) {
+    match (of_kind.class, of_kind.find(ddl, &names)?) {
         (Some(class), Some(oid)) => Ok((class, oid, names.join("."))),
-        _ => bail!(UNDEFINED_OBJECT, "{}", of_kind.missing(names, method)),
+        _ => bail!(UNDEFINED_OBJECT, "{}", of_kind.missing(&names)),
     }
 }
 
@@ -141,23 +118,20 @@ pub fn commented_built_in(ddl: &Ddl<'_>, kind: ObjectType, object: Option<&Node>
 pub fn built_in_object(ddl: &Ddl<'_>, kind: ObjectType, object: &Node, missing_ok: bool) -> Result<Option<ObjectAddress>> {
     let Some(of_kind) = BuiltInKind::of(kind) else { return Ok(None) };
     let names = names_of(object)?;
-    let (method, names) = of_kind.split(&names);
-    let method_oid = method_oid(ddl, method)?;
-    if let [schema, _] = names
+    if let [schema, _] = names[..]
         && ddl.is_missing_schema(schema, missing_ok)?
     {
         return Ok(None);
     }
     let word = of_kind.word;
-    if let Some(oid) = of_kind.find(ddl, names, method_oid)? {
+    if let Some(oid) = of_kind.find(ddl, &names)? {
         if oid < Oid(FIRST_UNPINNED_OID) {
-            let of = method.map_or_else(String::new, |name| format!(" for access method {name}"));
             let name = names.join(".");
-            bail!(DEPENDENT_OBJECTS_STILL_EXIST, "cannot drop {word} {name}{of} because it is required by the database system");
+            bail!(DEPENDENT_OBJECTS_STILL_EXIST, "cannot drop {word} {name} because it is required by the database system");
         }
         return Err(DbError::unsupported(format!("DROP {} of a built-in object", object_word(kind))));
     }
-    let missing = of_kind.missing(names, method);
+    let missing = of_kind.missing(&names);
     if !missing_ok {
         bail!(UNDEFINED_OBJECT, "{missing}");
     }

@@ -18,6 +18,7 @@ use crate::extension::owned_extension;
 use crate::large_object::commented_large_object;
 use crate::naming::range_var;
 use crate::operator::find_operator;
+use crate::operator_class::{find_placed, is_placed};
 use crate::privileges::policy::commented_policy;
 use crate::routine::alter::commented_routine;
 use crate::routine::find::RoutineName;
@@ -34,6 +35,8 @@ fn is_named_as_dropped(kind: ObjectType) -> bool {
     let kinds = [
         ObjectType::ObjectCast,
         ObjectType::ObjectOperator,
+        ObjectType::ObjectOpclass,
+        ObjectType::ObjectOpfamily,
         ObjectType::ObjectCollation,
         ObjectType::ObjectTsconfiguration,
         ObjectType::ObjectTsdictionary,
@@ -60,6 +63,7 @@ fn commented_as_dropped(ddl: &Ddl<'_>, kind: ObjectType, object: Option<&Node>) 
         ObjectType::ObjectCast => find_cast(ddl, Some(object), false)?,
         ObjectType::ObjectCollation => find_collation(ddl, object, false)?,
         _ if is_text_search(kind) => find_text_search(ddl, kind, object, false)?,
+        _ if is_placed(kind) => find_placed(ddl, kind, object, false)?,
         ObjectType::ObjectEventTrigger => find_event_trigger(ddl, object, false)?,
         ObjectType::ObjectStatisticExt => find_statistics(ddl, object, false)?,
         _ => find_operator(ddl, object, false)?,

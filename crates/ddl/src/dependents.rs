@@ -186,6 +186,13 @@ fn owner_of_part(catalog: &Catalog, address: ObjectAddress) -> Option<ObjectAddr
             let triggers = catalog.relation(constraint.relation)?.triggers.iter().filter_map(|t| catalog.trigger(*t));
             triggers.into_iter().find(|t| t.constraint == constraint.oid).map(|t| at(classes::PG_TRIGGER, t.oid, 0))
         }
+        classes::PG_AMOP | classes::PG_AMPROC => {
+            let family = catalog.family_of_member(address.object)?;
+            let operator = family.operators.iter().find(|m| m.oid == address.object).map(|m| m.class);
+            let function = || family.functions.iter().find(|m| m.oid == address.object).map(|m| m.class);
+            let class = operator.or_else(function).filter(|class| class.is_valid())?;
+            Some(at(classes::PG_OPCLASS, class, 0))
+        }
         classes::PG_CAST => {
             let cast = catalog.cast_by_oid(address.object).filter(|c| c.part_of_type)?;
             Some(at(classes::PG_PROC, cast.function, 0))

@@ -26,6 +26,7 @@ mod lookup;
 mod move_schema;
 mod naming;
 mod operator;
+mod operator_class;
 mod owned;
 mod owner;
 mod partition;

@@ -12,6 +12,7 @@ use crate::collation::move_collation;
 use crate::context::Ddl;
 use crate::extension::move_extension;
 use crate::operator::{move_operator, named_operator};
+use crate::operator_class::{is_placed, move_placed};
 use crate::rename::refuse_type_of_other;
 use crate::routine::alter::move_routine;
 use crate::routine::find::RoutineName;
@@ -56,6 +57,7 @@ pub fn alter_schema(ddl: &Ddl<'_>, s: &AlterObjectSchemaStmt) -> Result<()> {
         ObjectType::ObjectStatisticExt => move_statistics(ddl, s.object.as_deref(), &s.newschema),
         ObjectType::ObjectCollation => move_collation(ddl, s.object.as_deref(), &s.newschema),
         kind if is_text_search(kind) => move_text_search(ddl, kind, s.object.as_deref(), &s.newschema),
+        kind if is_placed(kind) => move_placed(ddl, kind, s.object.as_deref(), &s.newschema),
         ObjectType::ObjectOperator => {
             let operator = named_operator(ddl, s.object.as_deref())?;
             move_operator(ddl, &operator, &s.newschema)

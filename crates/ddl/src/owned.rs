@@ -15,6 +15,7 @@ use crate::dependents::{FIRST_UNPINNED_OID, drop_addresses};
 use crate::event_trigger::give_event_trigger;
 use crate::large_object::{drop_large_object, give_large_object, grant_on_large_object};
 use crate::operator::give_operator;
+use crate::operator_class::{Placed, give_placed};
 use crate::owner::{give_database, give_schema, give_type};
 use crate::privileges::acl::Grant;
 use crate::privileges::defaults::set_default_acl;
@@ -150,6 +151,8 @@ fn give_object(ddl: &Ddl<'_>, object: ObjectAddress, owner: Oid) -> Result<()> {
             give_database(ddl, &o, owner);
         }
         Some(Object::Operator(o)) => give_operator(ddl, &o, owner)?,
+        Some(Object::OperatorClass(o)) => give_placed(ddl, &Placed::Class(o), owner)?,
+        Some(Object::OperatorFamily(o)) => give_placed(ddl, &Placed::Family(o), owner)?,
         Some(Object::Collation(o)) => give_collation(ddl, &o, owner)?,
         Some(Object::TextSearchConfig(o)) => give_text_search(ddl, &TextSearchObject::Config(o), owner)?,
         Some(Object::TextSearchDictionary(o)) => give_text_search(ddl, &TextSearchObject::Dictionary(o), owner)?,

@@ -14,6 +14,7 @@ use crate::database::{database_by_name, may_create_databases};
 use crate::event_trigger::{give_event_trigger, named_event_trigger};
 use crate::large_object::alter_large_object_owner;
 use crate::operator::{give_operator, named_operator};
+use crate::operator_class::{is_placed, own_placed};
 use crate::privileges::acl::given;
 use crate::rename::refuse_type_of_other;
 use crate::routine::alter::alter_routine_owner;
@@ -59,6 +60,7 @@ pub fn alter_owner(ddl: &Ddl<'_>, s: &AlterOwnerStmt) -> Result<()> {
         ObjectType::ObjectStatisticExt => give_statistics(ddl, &*named_statistics(ddl, object)?, owner),
         ObjectType::ObjectCollation => give_collation(ddl, &*named_collation(ddl, object)?, owner),
         kind if is_text_search(kind) => own_text_search(ddl, kind, object, owner),
+        kind if is_placed(kind) => own_placed(ddl, kind, object, owner),
         ObjectType::ObjectOperator => {
             let operator = named_operator(ddl, object)?;
             ddl.require_owner(operator.owner, "operator", &operator.name)?;

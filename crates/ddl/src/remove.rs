@@ -10,6 +10,7 @@ use melba_engine::RelationLockMode;
 use melba_types::{Oid, Result};
 
 use crate::context::Ddl;
+use crate::operator_class::remove_member;
 use crate::table::relation::put_relation;
 use crate::table::rows::release_column;
 use crate::table::truncate::refuse_pending_events;
@@ -103,8 +104,12 @@ pub fn remove_object(ddl: &Ddl<'_>, address: ObjectAddress) -> Result<()> {
             remove_type(ddl, &catalog, address.object);
             return Ok(());
         }
-        // They belong to the process: their visible parts are dropped with the extension.
-        classes::PG_OPCLASS | classes::PG_OPFAMILY => return Ok(()),
+        classes::PG_AMOP | classes::PG_AMPROC => {
+            remove_member(ddl, address);
+            return Ok(());
+        }
+        // Those of an extension belong to the process: their visible parts are dropped with the extension.
+        classes::PG_OPCLASS | classes::PG_OPFAMILY if address.object.0 >= classes::FIRST_EXTENSION_OID => return Ok(()),
         _ => {}
     }
     ddl.tx().remove(address);

@@ -18,6 +18,7 @@ use crate::context::Ddl;
 use crate::database::{database_by_name, may_create_databases};
 use crate::event_trigger::rename_event_trigger;
 use crate::naming::refuse_reserved_schema;
+use crate::operator_class::{is_placed, rename_placed};
 use crate::privileges::policy::rename_policy;
 use crate::role::rename_role;
 use crate::routine::alter::rename_routine;
@@ -56,6 +57,7 @@ pub fn rename(ddl: &Ddl<'_>, s: &RenameStmt) -> Result<()> {
         ObjectType::ObjectTrigger => rename_trigger(ddl, s),
         ObjectType::ObjectCollation => rename_collation(ddl, s.object.as_deref(), &s.newname),
         kind if is_text_search(kind) => rename_text_search(ddl, kind, s.object.as_deref(), &s.newname),
+        kind if is_placed(kind) => rename_placed(ddl, kind, s.object.as_deref(), &s.newname),
         ObjectType::ObjectEventTrigger => rename_event_trigger(ddl, s.object.as_deref(), &s.newname),
         ObjectType::ObjectStatisticExt => rename_statistics(ddl, s.object.as_deref(), &s.newname),
         ObjectType::ObjectPolicy => rename_policy(ddl, s),

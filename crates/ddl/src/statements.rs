@@ -6,8 +6,8 @@ use pg_query::protobuf::node::Node as N;
 
 use crate::context::Ddl;
 use crate::{
-    collation, comment, database, define, drop, event_trigger, extension, index, move_schema, operator, owned, owner, privileges,
-    rename, role, routine, rule, schema, sequence, statistics, table, text_search, trigger, types, view,
+    collation, comment, database, define, drop, event_trigger, extension, index, move_schema, operator, operator_class, owned,
+    owner, privileges, rename, role, routine, rule, schema, sequence, statistics, table, text_search, trigger, types, view,
 };
 
 /// A row for each statement of this crate: `statement(s): the lock it takes on the relations it names => its function`.
@@ -77,6 +77,9 @@ statements! {
     AlterDomainStmt(_): UNNAMED => types::domain::alter_domain;
     CreateCastStmt(_): UNNAMED => types::cast::create_cast;
     AlterOperatorStmt(_): UNNAMED => operator::alter_operator;
+    CreateOpClassStmt(_): UNNAMED => operator_class::create_class;
+    CreateOpFamilyStmt(_): UNNAMED => operator_class::create_family;
+    AlterOpFamilyStmt(_): UNNAMED => operator_class::alter_family;
     AlterCollationStmt(_): UNNAMED => collation::refresh_collation;
     AlterTsdictionaryStmt(_): UNNAMED => text_search::alter_dictionary;
     AlterTsconfigurationStmt(_): UNNAMED => text_search::alter_config;

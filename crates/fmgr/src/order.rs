@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Catalog, IndexKey, TypeKind};
+use melba_catalog::{Catalog, IndexKey, OperatorClass, TypeKind, TypeOrder};
 use melba_types::collate::Collate;
 use melba_types::key::{Collated, KeyType};
-use melba_types::{Kind, Oid, Result, err, oids};
+use melba_types::{DbError, Kind, Oid, Result, err, oids};
 
 use crate::Session;
 
@@ -55,9 +55,23 @@ fn collated(catalog: &Catalog, ty: Oid, collation: Oid) -> Option<KeyType> {
     Some(KeyType::Collated(Collated { collation, padded: ty == oids::BPCHAR }))
 }
 
+/// 0A000 for a class whose order no key has.
+pub fn ordered_by_function(class: &OperatorClass) -> DbError {
+    let reason = "Values are ordered by the functions of built-in classes only.";
+    DbError::unsupported(format!("ordering by operator class \"{}\"", class.name)).detail(reason)
+}
+
 /// `key_type` without a session.
 pub fn catalog_key_type(catalog: &Catalog, ty: Oid, collation: Oid) -> Result<KeyType> {
     let ty = catalog.base_type(ty);
+    match catalog.type_order(ty) {
+        // A type of users that has values of a built-in type.
+        TypeOrder::Of(other) if KeyType::of_builtin(other).is_some() && other != ty => {
+            return catalog_key_type(catalog, other, collation);
+        }
+        TypeOrder::Function(class) => return Err(ordered_by_function(&class)),
+        _ => {}
+    }
     if let Some(key) = collated(catalog, ty, collation).or_else(|| KeyType::of_builtin(ty)) {
         return Ok(key);
     }

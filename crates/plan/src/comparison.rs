@@ -36,5 +36,6 @@ pub fn comparable(planner: &Planner<'_>, a: Oid, b: Oid) -> bool {
         | oids::OID => 4,
         _ => 0,
     };
-    a == b || (family(a) != 0 && family(a) == family(b))
+    let by_function = |ty| planner.catalog().ordering_function(ty).is_some();
+    a == b && !by_function(a) || (family(a) != 0 && family(a) == family(b))
 }

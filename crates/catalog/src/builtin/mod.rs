@@ -12,12 +12,12 @@ use std::sync::{Arc, LazyLock};
 use hashbrown::HashMap;
 use melba_types::{Oid, TreeId};
 
-pub use access::{AccessMethods, OperatorClass, OperatorFamily, OperatorFamilyMember};
 pub use extensions::{ExtensionDefinition, PLPGSQL, available_extensions};
 
 use crate::classes;
 use crate::layered::Builtin;
 use crate::objects::*;
+use crate::operator_families::AccessMethods;
 use crate::seed::seed;
 use crate::text_search;
 
@@ -44,7 +44,9 @@ pub(crate) struct Builtins {
     pub default_acls: Builtin<DefaultAcl>,
     pub roles: Builtin<Role>,
     pub databases: Builtin<Database>,
-    pub access: AccessMethods,
+    pub operator_families: Builtin<OperatorFamily>,
+    pub operator_classes: Builtin<OperatorClass>,
+    pub access: Arc<AccessMethods>,
     /// System relations that all databases share.
     pub shared_relations: Vec<Oid>,
     /// Languages by name.
@@ -78,7 +80,9 @@ pub(crate) static BUILTINS: LazyLock<Builtins> = LazyLock::new(|| {
         default_acls: Builtin::new(Vec::new()),
         roles: Builtin::new(roles),
         databases: Builtin::new(databases()),
-        access: AccessMethods::load(),
+        operator_families: Builtin::new(Vec::new()),
+        operator_classes: Builtin::new(Vec::new()),
+        access: Arc::new(access::access_methods()),
         shared_relations,
         languages: seed!("pg_language").rows().map(|r| (r.str("lanname"), r.oid("oid"))).collect(),
     }

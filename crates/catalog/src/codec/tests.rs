@@ -171,6 +171,8 @@ fn samples() -> Vec<Object> {
         Object::Function(c.function(Oid(2100)).expect("avg").clone()),
         Object::Function(c.function(Oid(3464)).expect("make_interval").clone()),
         Object::Operator(c.operator(Oid(96)).expect("=").clone()),
+        Object::OperatorFamily(c.access_methods().family(Oid(1976)).expect("integer_ops").clone()),
+        Object::OperatorClass(c.access_methods().class(Oid(1978)).expect("int4_ops").clone()),
         Object::Cast(c.cast(oids::INT4, oids::INT8).expect("a cast").clone()),
         Object::Constraint(Arc::new(constraint)),
         default_acl(),

@@ -74,9 +74,10 @@ fn key_modifiers(catalog: &Catalog, collations: (Oid, Oid), opclass: Oid, ty: Oi
     if let Some(class) = catalog.access_methods().class(opclass)
         && catalog.default_operator_class(class.method, ty).is_none_or(|d| d.oid != class.oid)
     {
-        let namespace = catalog.operator_class_namespace(class);
-        let visible = namespace == PG_CATALOG || style.path.contains(&namespace);
-        let _ = write!(out, " {}", catalog.qualified(visible, namespace, class.name));
+        let namespace = catalog.class_namespace(class).unwrap_or(PG_CATALOG);
+        let found = catalog.find_operator_class(style.path, class.method, &class.name);
+        let visible = namespace == PG_CATALOG || found.is_some_and(|f| f.oid == class.oid);
+        let _ = write!(out, " {}", catalog.qualified(visible, namespace, &class.name));
     }
 }
 

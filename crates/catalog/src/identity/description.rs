@@ -102,11 +102,11 @@ fn regs_name(catalog: &Catalog, ty: Oid, oid: Oid, path: &[Oid]) -> Option<Strin
 
 fn describe_seeded(catalog: &Catalog, path: &[Oid], address: ObjectAddress) -> Option<String> {
     let object = seeded_object(catalog, address)?;
-    let SeededObject { namespace, name, method, .. } = object;
+    let SeededObject { namespace, name, method, .. } = object.clone();
     let kind = super::object_kind(catalog, address)?;
     let Some(namespace) = namespace else { return Some(format!("{kind} {name}")) };
-    let found = seeded_object_by_name(catalog, address.class, path, name, method);
-    let shown = catalog.qualified(found == Some(object), namespace, name);
+    let found = seeded_object_by_name(catalog, address.class, path, &name, method);
+    let shown = catalog.qualified(found == Some(object), namespace, &name);
     Some(match catalog.access_methods().method_name(method) {
         Some(method) => format!("{kind} {shown} for access method {method}"),
         None => format!("{kind} {shown}"),

@@ -53,6 +53,8 @@ fn placed(catalog: &Catalog, address: ObjectAddress) -> (Option<Oid>, Option<Str
         Some(Object::Collation(o)) => in_schema(o.namespace, &o.name),
         Some(Object::TextSearchDictionary(o)) => in_schema(o.namespace, &o.name),
         Some(Object::TextSearchConfig(o)) => in_schema(o.namespace, &o.name),
+        Some(Object::OperatorFamily(o)) => in_schema(o.namespace, &o.name),
+        Some(Object::OperatorClass(o)) => in_schema(o.namespace, &o.name),
         Some(Object::ExtendedStatistics(o)) => in_schema(o.namespace, &o.name),
         Some(Object::Function(o)) => (Some(o.namespace), None),
         Some(Object::Operator(o)) => (Some(o.namespace), None),
@@ -65,7 +67,7 @@ fn placed(catalog: &Catalog, address: ObjectAddress) -> (Option<Oid>, Option<Str
         Some(_) => (None, None),
         None if address.class == classes::PG_AM => alone(catalog.access_methods().method_name(oid)),
         None => match seeded_object(catalog, address) {
-            Some(o) => (o.namespace, Some(o.name.to_owned())),
+            Some(o) => (o.namespace, Some(o.name.to_string())),
             None => (None, None),
         },
     }

@@ -114,7 +114,7 @@ fn simple_parts(catalog: &Catalog, scope: &NameScope<'_>, address: ObjectAddress
         PG_EVENT_TRIGGER => catalog.event_trigger(oid).map(|t| Parts::named(&t.name)),
         PG_OPCLASS | PG_OPFAMILY => {
             let object = seeded_object(catalog, address)?;
-            let parts = in_schema(object.namespace?, object.name)?;
+            let parts = in_schema(object.namespace?, &object.name)?;
             let method = catalog.access_methods().method_name(object.method)?;
             let mut names = vec![method.to_owned()];
             names.extend(parts.names);
@@ -123,8 +123,8 @@ fn simple_parts(catalog: &Catalog, scope: &NameScope<'_>, address: ObjectAddress
         _ => {
             let object = seeded_object(catalog, address)?;
             match object.namespace {
-                Some(namespace) => in_schema(namespace, object.name),
-                None => Some(Parts::named(object.name)),
+                Some(namespace) => in_schema(namespace, &object.name),
+                None => Some(Parts::named(&object.name)),
             }
         }
     }

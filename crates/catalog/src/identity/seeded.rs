@@ -1,67 +1,77 @@
-//! Objects that no statement makes: their rows are in the seeds of their relations.
+//! Objects that no statement makes, whose rows are in the seeds of their relations; and operator classes and families.
+
+use std::sync::Arc;
 
 use melba_types::Oid;
 
-use crate::classes::{self, *};
-use crate::objects::ObjectAddress;
+use crate::classes::*;
+use crate::objects::{ObjectAddress, OperatorClass, OperatorFamily};
 use crate::seed::{Row, Seed, seed};
 use crate::snapshot::Catalog;
 
-/// An object of a seed.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// An object of a seed, or an operator class or family.
+#[derive(Clone, Debug, PartialEq)]
 pub struct SeededObject {
     pub oid: Oid,
     /// `None` for objects outside of schemas.
     pub namespace: Option<Oid>,
-    pub name: &'static str,
+    pub name: Arc<str>,
     /// The access method of an operator class or family; else 0.
     pub method: Oid,
 }
 
-/// The seed of a class, that of the extensions' rows, and the prefix of its columns' names.
-fn seeds(class: Oid) -> Option<(Seed, Option<Seed>, &'static str)> {
+/// The seed of a class, and the prefix of its columns' names.
+fn seed_of(class: Oid) -> Option<(Seed, &'static str)> {
     Some(match class {
-        PG_CONVERSION => (seed!("pg_conversion"), None, "con"),
-        PG_LANGUAGE => (seed!("pg_language"), None, "lan"),
-        PG_TABLESPACE => (seed!("pg_tablespace"), None, "spc"),
-        PG_TS_PARSER => (seed!("pg_ts_parser"), None, "prs"),
-        PG_TS_TEMPLATE => (seed!("pg_ts_template"), None, "tmpl"),
-        PG_OPCLASS => (seed!("pg_opclass"), Some(seed!("extension/pg_opclass")), "opc"),
-        PG_OPFAMILY => (seed!("pg_opfamily"), Some(seed!("extension/pg_opfamily")), "opf"),
+        PG_CONVERSION => (seed!("pg_conversion"), "con"),
+        PG_LANGUAGE => (seed!("pg_language"), "lan"),
+        PG_TABLESPACE => (seed!("pg_tablespace"), "spc"),
+        PG_TS_PARSER => (seed!("pg_ts_parser"), "prs"),
+        PG_TS_TEMPLATE => (seed!("pg_ts_template"), "tmpl"),
         _ => return None,
     })
 }
 
-/// The first object of a class that passes; those of extensions exist while the extension does.
-fn find(catalog: &Catalog, class: Oid, test: impl Fn(&SeededObject) -> bool) -> Option<SeededObject> {
-    let (own, of_extensions, prefix) = seeds(class)?;
-    let object = |row: &Row<'_>| SeededObject {
+/// The first object of a class that passes.
+fn find(class: Oid, test: impl Fn(&SeededObject) -> bool) -> Option<SeededObject> {
+    let (seed, prefix) = seed_of(class)?;
+    let object = |row: Row<'_>| SeededObject {
         oid: row.oid("oid"),
         namespace: (!matches!(class, PG_LANGUAGE | PG_TABLESPACE)).then_some(PG_CATALOG),
-        name: row.str(&format!("{prefix}name")),
-        method: if matches!(class, PG_OPCLASS | PG_OPFAMILY) { row.oid(&format!("{prefix}method")) } else { Oid::INVALID },
+        name: row.text(&format!("{prefix}name")),
+        method: Oid::INVALID,
     };
-    let installed = |row: Row<'_>| {
-        let object = object(&row);
-        let extension = catalog.extension_of(ObjectAddress { class, object: object.oid, sub: 0 })?;
-        Some(SeededObject { namespace: Some(extension.namespace), ..object })
-    };
-    let built_in = own.rows().map(|row| object(&row)).find(&test);
-    built_in.or_else(|| of_extensions.iter().flat_map(Seed::rows).filter_map(installed).find(&test))
+    seed.rows().map(object).find(&test)
+}
+
+fn of_class(catalog: &Catalog, c: &OperatorClass) -> Option<SeededObject> {
+    let namespace = Some(catalog.class_namespace(c)?);
+    Some(SeededObject { oid: c.oid, namespace, name: c.name.clone(), method: c.method })
+}
+
+fn of_family(catalog: &Catalog, f: &OperatorFamily) -> Option<SeededObject> {
+    let namespace = Some(catalog.family_namespace(f)?);
+    Some(SeededObject { oid: f.oid, namespace, name: f.name.clone(), method: f.method })
 }
 
 /// The object at an address, when its class has a seed.
 pub fn seeded_object(catalog: &Catalog, address: ObjectAddress) -> Option<SeededObject> {
-    find(catalog, address.class, |o| o.oid == address.object)
+    match address.class {
+        PG_OPCLASS => of_class(catalog, catalog.access_methods().class(address.object)?),
+        PG_OPFAMILY => of_family(catalog, catalog.access_methods().family(address.object)?),
+        class => find(class, |o| o.oid == address.object),
+    }
 }
 
 /// The object of a class with a name in one of the schemas, which are searched in order, or of a class without schemas.
 /// `method`: that of an operator class or family, else 0.
 pub fn seeded_object_by_name(catalog: &Catalog, class: Oid, schemas: &[Oid], name: &str, method: Oid) -> Option<SeededObject> {
-    let named = |o: &SeededObject| o.name == name && o.method == method;
+    let named = |o: &SeededObject| *o.name == *name;
     match class {
-        PG_LANGUAGE | PG_TABLESPACE => find(catalog, class, named),
-        _ => schemas.iter().find_map(|n| find(catalog, class, |o| named(o) && o.namespace == Some(*n))),
+        PG_OPCLASS => of_class(catalog, catalog.find_operator_class(schemas, method, name)?),
+        PG_OPFAMILY => of_family(catalog, catalog.find_operator_family(schemas, method, name)?),
+        PG_LANGUAGE | PG_TABLESPACE => find(class, named),
+        _ => schemas.iter().find_map(|n| find(class, |o| named(o) && o.namespace == Some(*n))),
     }
 }
 
@@ -75,35 +85,32 @@ pub(super) struct Member {
     pub object: Oid,
 }
 
-fn find_member(class: Oid, test: impl Fn(Oid, &Member) -> bool) -> Option<(Oid, Member)> {
-    let operators = class == classes::PG_AMOP;
-    let (own, of_extensions) = match operators {
-        true => (seed!("pg_amop"), seed!("extension/pg_amop")),
-        false => (seed!("pg_amproc"), seed!("extension/pg_amproc")),
-    };
-    let member = |row: Row<'_>| {
-        let prefix = if operators { "amop" } else { "amproc" };
-        let column = |name: &str| format!("{prefix}{name}");
-        let member = Member {
-            family: row.oid(&column("family")),
-            left: row.oid(&column("lefttype")),
-            right: row.oid(&column("righttype")),
-            number: row.number(&column(if operators { "strategy" } else { "num" })),
-            object: row.oid(if operators { "amopopr" } else { "amproc" }),
-        };
-        (row.oid("oid"), member)
-    };
-    own.rows().chain(of_extensions.rows()).map(member).find(|(oid, m)| test(*oid, m))
+/// The OIDs of the members that a family has in pg_amop or pg_amproc (`class`), and what they are.
+fn members(class: Oid, family: &OperatorFamily) -> Vec<(Oid, Member)> {
+    let of = family.oid;
+    match class {
+        PG_AMOP => family
+            .operators
+            .iter()
+            .map(|m| (m.oid, Member { family: of, left: m.left, right: m.right, number: m.strategy, object: m.operator }))
+            .collect(),
+        _ => family
+            .functions
+            .iter()
+            .map(|m| (m.oid, Member { family: of, left: m.left, right: m.right, number: m.number, object: m.function }))
+            .collect(),
+    }
 }
 
 pub(super) fn member(catalog: &Catalog, address: ObjectAddress) -> Option<Member> {
-    let (_, found) = find_member(address.class, |oid, _| oid == address.object)?;
-    seeded_object(catalog, ObjectAddress { class: PG_OPFAMILY, object: found.family, sub: 0 })?;
-    Some(found)
+    let has = |f: &&Arc<OperatorFamily>| members(address.class, f).iter().any(|(oid, _)| *oid == address.object);
+    let family = catalog.access_methods().families().find(has)?;
+    catalog.family_namespace(family)?;
+    members(address.class, family).into_iter().find(|(oid, _)| *oid == address.object).map(|(_, member)| member)
 }
 
 /// The row of pg_amop or pg_amproc (`class`) for two types and a strategy or number.
-pub fn family_member(class: Oid, family: Oid, types: (Oid, Oid), number: i16) -> Option<Oid> {
-    let is = |m: &Member| (m.family, m.left, m.right, m.number) == (family, types.0, types.1, number);
-    find_member(class, |_, m| is(m)).map(|(oid, _)| oid)
+pub fn family_member(catalog: &Catalog, class: Oid, family: Oid, types: (Oid, Oid), number: i16) -> Option<Oid> {
+    let is = |m: &Member| (m.left, m.right, m.number) == (types.0, types.1, number);
+    members(class, catalog.access_methods().family(family)?).into_iter().find(|(_, m)| is(m)).map(|(oid, _)| oid)
 }

@@ -4,6 +4,7 @@
 //! Rows come in the order of their OIDs. A scan may pass equality conditions: a generator uses those by which it can find
 //! objects, and `RelationRows` drops rows that do not match, so every row that is returned satisfies them all.
 
+mod access;
 mod kept;
 mod pg_aggregate;
 mod pg_am;
@@ -336,6 +337,8 @@ type Generator = fn(&GeneratorInput<'_>, &mut RelationRows<'_>);
 const GENERATORS: &[(&str, Generator)] = &[
     ("pg_aggregate", pg_aggregate::rows),
     ("pg_am", pg_am::rows),
+    ("pg_amop", access::operator_rows),
+    ("pg_amproc", access::function_rows),
     ("pg_attrdef", pg_attrdef::rows),
     ("pg_attribute", pg_attribute::rows),
     ("pg_auth_members", pg_auth_members::rows),
@@ -356,7 +359,9 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("pg_inherits", pg_inherits::rows),
     ("pg_init_privs", pg_init_privs::rows),
     ("pg_namespace", pg_namespace::rows),
+    ("pg_opclass", access::class_rows),
     ("pg_operator", pg_operator::rows),
+    ("pg_opfamily", access::family_rows),
     ("pg_parameter_acl", pg_parameter_acl::rows),
     ("pg_partitioned_table", pg_partitioned_table::rows),
     ("pg_policy", pg_policy::rows),

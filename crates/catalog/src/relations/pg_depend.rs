@@ -30,11 +30,13 @@ pub(super) fn rows(s: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
 }
 
 /// The classes of objects that depend on others.
-const CLASSES: [Oid; 16] = [
+const CLASSES: [Oid; 18] = [
     classes::PG_CLASS,
     classes::PG_TYPE,
     classes::PG_PROC,
     classes::PG_OPERATOR,
+    classes::PG_OPFAMILY,
+    classes::PG_OPCLASS,
     classes::PG_CONSTRAINT,
     classes::PG_TRIGGER,
     classes::PG_POLICY,
@@ -55,6 +57,7 @@ fn objects_of(catalog: &Catalog, oid: Oid) -> Vec<Object> {
     let mut found: Vec<Object> = CLASSES.iter().filter_map(of_class).collect();
     if found.is_empty() {
         found.extend(catalog.relation_of_part(oid).cloned().map(Object::Relation));
+        found.extend(catalog.family_of_member(oid).cloned().map(Object::OperatorFamily));
     }
     found.retain(|o| o.address().object.0 >= classes::FIRST_USER_OID);
     found

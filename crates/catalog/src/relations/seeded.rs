@@ -10,12 +10,8 @@ use crate::snapshot::Catalog;
 
 fn find(name: &str) -> Option<Seed> {
     Some(match name {
-        "pg_amop" => seed!("pg_amop"),
-        "pg_amproc" => seed!("pg_amproc"),
         "pg_conversion" => seed!("pg_conversion"),
         "pg_language" => seed!("pg_language"),
-        "pg_opclass" => seed!("pg_opclass"),
-        "pg_opfamily" => seed!("pg_opfamily"),
         "pg_tablespace" => seed!("pg_tablespace"),
         "pg_ts_parser" => seed!("pg_ts_parser"),
         "pg_ts_template" => seed!("pg_ts_template"),
@@ -23,33 +19,15 @@ fn find(name: &str) -> Option<Seed> {
     })
 }
 
-/// The rows that extensions have in a relation.
-fn find_of_extensions(name: &str) -> Option<Seed> {
-    Some(match name {
-        "pg_amop" => seed!("extension/pg_amop"),
-        "pg_amproc" => seed!("extension/pg_amproc"),
-        "pg_opclass" => seed!("extension/pg_opclass"),
-        "pg_opfamily" => seed!("extension/pg_opfamily"),
-        _ => return None,
-    })
-}
-
 /// Adds the rows of relation `name`; false when it has no seed.
 pub(super) fn rows(name: &str, relation: &Relation, catalog: &Catalog, out: &mut RelationRows<'_>) -> bool {
     let Some(seed) = find(name) else { return false };
-    let of_extensions = find_of_extensions(name);
-    let installed = of_extensions.iter().flat_map(Seed::rows).filter_map(|row| {
-        let extension = catalog.extension_by_name(row.str("extension"))?;
-        Some((row, Some(extension)))
-    });
-    for (row, extension) in seed.rows().map(|row| (row, None)).chain(installed) {
-        let in_extension = |c: &Column| match (extension, &*c.name) {
-            (Some(e), "opcnamespace" | "opfnamespace") => Datum::Oid(e.namespace.0),
-            (Some(e), "opcowner" | "opfowner") => Datum::Oid(e.owner.0),
-            (None, "lanacl") => values::acl(&catalog.granted_acl(classes::PG_LANGUAGE, row.str("lanname")), catalog),
+    for row in seed.rows() {
+        let datum = |c: &Column| match &*c.name {
+            "lanacl" => values::acl(&catalog.granted_acl(classes::PG_LANGUAGE, row.str("lanname")), catalog),
             _ => value(&row, c),
         };
-        out.push(|at| in_extension(&relation.columns[at]));
+        out.push(|at| datum(&relation.columns[at]));
     }
     true
 }

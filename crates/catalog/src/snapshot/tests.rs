@@ -70,7 +70,7 @@ fn types_have_postgresqls_default_operators() {
     assert_eq!(operators(oids::INT4_ARRAY).equal, Oid(1070));
     assert_eq!(operators(oids::INT4RANGE).compare, Oid(3870));
     assert_eq!(operators(oids::JSON), TypeOperators::default());
-    assert_eq!(c.default_operator_class(BTREE, oids::VARCHAR).expect("text_ops").name, "text_ops");
+    assert_eq!(&*c.default_operator_class(BTREE, oids::VARCHAR).expect("text_ops").name, "text_ops");
     assert_eq!(c.btree_strategy(Oid(97)), Some((Oid(1976), 1)));
     assert!(c.is_equality(Oid(96)) && !c.is_equality(Oid(97)));
 }

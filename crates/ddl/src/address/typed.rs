@@ -95,7 +95,7 @@ pub(super) fn family_member(n: &NamedObject<'_>) -> Result<ObjectAddress> {
     let number: i16 = digits[..end].parse().unwrap_or(0);
     let types = types_of_arguments(n)?;
     let class = if n.word.starts_with("operator") { classes::PG_AMOP } else { classes::PG_AMPROC };
-    if let Some(found) = find_member(class, family, (types[0], types[1]), number) {
+    if let Some(found) = find_member(&n.ddl.catalog(), class, family, (types[0], types[1]), number) {
         return Ok(at(class, found));
     }
     let word = if class == classes::PG_AMOP { "operator" } else { "function" };

@@ -119,8 +119,8 @@ pub fn exclusion_operator(ddl: &Ddl<'_>, names: &[&str], ty: Oid, class: Oid) ->
     }
     let access = catalog.access_methods();
     let family = access.class(class).map_or(Oid::INVALID, |c| c.family);
-    if access.strategy(operator.oid, family).is_none() {
-        let family = access.family(family).map_or("", |f| f.name);
+    if catalog.operator_strategy(operator.oid, family).is_none() {
+        let family = access.family(family).map_or("", |f| &*f.name);
         let message = format!("operator {} is not a member of operator family \"{family}\"", signature());
         return Err(err!(WRONG_OBJECT_TYPE, "{message}")
             .detail("The exclusion operator must be related to the index operator class for the constraint."));

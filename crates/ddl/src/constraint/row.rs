@@ -111,7 +111,7 @@ fn is_key_comparable(ddl: &Ddl<'_>, to: Oid, from: Oid) -> bool {
     let catalog = ddl.catalog();
     let (to, from) = (catalog.base_type(to), catalog.base_type(from));
     let Some(class) = catalog.default_operator_class(classes::BTREE, to) else { return false };
-    let in_family = |operator: Oid| catalog.access_methods().members(operator).iter().any(|m| m.family == class.family);
+    let in_family = |operator: Oid| catalog.operator_members(operator).any(|m| m.family == class.family);
     let mut equalities = catalog.operators_by_name(classes::PG_CATALOG, "=");
     let becomes_it = || catalog.cast(from, class.input_type).is_some_and(|c| c.context == b'i');
     to == from

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Catalog, IndexInfo, IndexKey, Relation, RelationKind, Storage, classes};
+use melba_catalog::{Catalog, IndexInfo, IndexKey, OperatorClass, Relation, RelationKind, Storage, classes};
 use melba_fmgr::GinColumn;
-use melba_fmgr::order::{equality_collation, is_pattern_family};
+use melba_fmgr::order::{equality_collation, is_pattern_family, ordered_by_function};
 use melba_types::{DbError, Oid, Result, bail, err, oids};
 
 use crate::context::Ddl;
@@ -133,6 +133,21 @@ fn refuse_pattern_class(catalog: &Catalog, opclass: Oid, collation: Oid) -> Resu
     }
 }
 
+/// # Errors
+/// 0A000 for a class of users whose order keys do not have.
+pub fn require_key_order(catalog: &Catalog, class: &OperatorClass, ty: Oid) -> Result<()> {
+    let has_keys = matches!(class.method, classes::BTREE | classes::HASH);
+    if let Some(class) = catalog.ordering_function(ty) {
+        return Err(ordered_by_function(&class));
+    }
+    if has_keys && !catalog.keys_have_order(class, ty)
+        || !has_keys && class.oid >= Oid(classes::FIRST_USER_OID) && class.oid < Oid(classes::FIRST_EXTENSION_OID)
+    {
+        return Err(ordered_by_function(class));
+    }
+    Ok(())
+}
+
 pub fn resolve_key(ddl: &Ddl<'_>, relation: &Relation, key: &KeyRequest, method: AccessMethod) -> Result<IndexKey> {
     let catalog = ddl.catalog();
     let (ty, collation) = match &key.expression {
@@ -152,6 +167,9 @@ pub fn resolve_key(ddl: &Ddl<'_>, relation: &Relation, key: &KeyRequest, method:
             class.ok_or_else(|| no_default_class(ddl, ty, method.name))?
         }
     };
+    if let Some(class) = catalog.access_methods().class(opclass) {
+        require_key_order(&catalog, class, ty)?;
+    }
     let collation_of_key = key.collation.unwrap_or(collation);
     let is_collatable = catalog.type_(ty).is_some_and(|t| t.collation.is_valid());
     if is_collatable && !collation_of_key.is_valid() {

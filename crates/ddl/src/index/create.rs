@@ -15,6 +15,7 @@ use crate::expression::{Use, stored_expression};
 use crate::index::build::{build_index, resolve_key};
 use crate::index::request::{AccessMethod, IndexRequest, KeyRequest, index_column_names};
 use crate::naming::{column_part, unused_relation_name};
+use crate::operator_class::named_class;
 use crate::partition::index::index_partitions;
 use crate::table::relation::{put_relation, relation_exists};
 use crate::table::truncate::refuse_pending_events;
@@ -163,7 +164,7 @@ pub fn key_request(
     }
     if !element.opclass.is_empty() {
         let name = strings(&element.opclass);
-        key.opclass = Some(operator_class(ddl, &name, method)?);
+        key.opclass = Some(named_class(ddl, &name, method)?.oid);
         if !element.opclassopts.is_empty() && method.name == "gist" {
             return Err(DbError::unsupported("options of an operator class of gist"));
         }
@@ -178,18 +179,6 @@ pub fn key_request(
         _ => key.descending,
     };
     Ok(key)
-}
-
-fn operator_class(ddl: &Ddl<'_>, names: &[&str], method: AccessMethod) -> Result<Oid> {
-    let (schema, name) = ddl.qualified(names)?;
-    let catalog = ddl.catalog();
-    let is_meant = |namespace| match schema {
-        Some(schema) => catalog.namespace(namespace).is_some_and(|n| *n.name == *schema),
-        None => namespace == classes::PG_CATALOG || ddl.path().contains(&namespace),
-    };
-    let found = catalog.operator_class(method.oid, name).filter(|c| is_meant(catalog.operator_class_namespace(c))).map(|c| c.oid);
-    let (method, name) = (method.name, names.join("."));
-    found.ok_or_else(|| err!(UNDEFINED_OBJECT, "operator class \"{name}\" does not exist for access method \"{method}\""))
 }
 
 /// The predicate of a partial index as the catalog keeps it.

@@ -15,6 +15,11 @@ impl AccessMethod {
         self.oid == classes::BTREE
     }
 
+    /// Whether its indexes have the values themselves for keys.
+    pub fn is_of_values(self) -> bool {
+        [classes::BTREE, classes::HASH].contains(&self.oid)
+    }
+
     /// The storage parameters of its indexes.
     pub fn parameters(self) -> ParametersOf {
         match self.oid {

@@ -21,6 +21,9 @@ use pg_query::protobuf::{Node, PartitionBoundSpec, PartitionElem, PartitionSpec}
 use crate::constraint::row::is_system_column;
 use crate::context::Ddl;
 use crate::expression::{Use, stored_expression};
+use crate::index::build::{accepting_class, require_key_order};
+use crate::index::request::AccessMethod;
+use crate::operator_class::named_class;
 use crate::partition::identity::inherit_identity;
 use crate::table::relation::put_relation;
 use crate::table::rows::{exec_context, scan_rows, table_target};
@@ -123,17 +126,21 @@ fn named_partition_column(relation: &Relation, element: &PartitionElem) -> Resul
 fn partition_opclass(ddl: &Ddl<'_>, element: &PartitionElem, ty: Oid, method: Oid) -> Result<Oid> {
     let catalog = ddl.catalog();
     let word = if method == classes::HASH { "hash" } else { "btree" };
-    if let Some(name) = strings(&element.opclass).last() {
-        let found = catalog.access_methods().class_by_name(method, name).map(|c| c.oid);
-        return found
-            .ok_or_else(|| err!(UNDEFINED_OBJECT, "operator class \"{name}\" does not exist for access method \"{word}\""));
-    }
-    catalog.default_operator_class(method, ty).map(|c| c.oid).ok_or_else(|| {
-        let name = catalog.type_name(ty, ddl.path());
-        err!(UNDEFINED_OBJECT, "data type {name} has no default operator class for access method \"{word}\"").hint(format!(
-            "You must specify a {word} operator class or define a default {word} operator class for the data type."
-        ))
-    })
+    let class = match element.opclass.is_empty() {
+        false => {
+            let class = named_class(ddl, &strings(&element.opclass), AccessMethod::of_oid(&catalog, method))?;
+            accepting_class(ddl, class.oid, ty)?;
+            class
+        }
+        true => catalog.default_operator_class(method, ty).cloned().ok_or_else(|| {
+            let name = catalog.type_name(ty, ddl.path());
+            err!(UNDEFINED_OBJECT, "data type {name} has no default operator class for access method \"{word}\"").hint(format!(
+                "You must specify a {word} operator class or define a default {word} operator class for the data type."
+            ))
+        })?,
+    };
+    require_key_order(&catalog, &class, ty)?;
+    Ok(class.oid)
 }
 
 /// FOR VALUES of a table that already has its parent; the caller checks existing rows. `attached`: the table existed before.

@@ -12,7 +12,9 @@ use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{CreateRangeStmt, DefElem, TypeName};
 
 use crate::context::Ddl;
+use crate::index::request::AccessMethod;
 use crate::naming::{NAME_BYTES_MAX, clip};
+use crate::operator_class::named_class;
 use crate::routine::plain::plain_function;
 use crate::types::array::{bare_type, free_type_name, new_type_name, put_array_type};
 
@@ -144,16 +146,13 @@ fn range_class(ddl: &Ddl<'_>, names: Option<&[&str]>, subtype: &Type) -> Result<
                 .hint("You must specify an operator class for the range type or define a default operator class for the subtype.")
         });
     };
-    let (_, name) = ddl.qualified(names)?;
-    let Some(class) = catalog.access_methods().class_by_name(classes::BTREE, name) else {
-        bail!(UNDEFINED_OBJECT, "operator class \"{}\" does not exist for access method \"btree\"", names.join("."));
-    };
+    let class = named_class(ddl, names, AccessMethod::BTREE)?;
+    let name = &class.name;
     if !catalog.is_binary_coercible(subtype.oid, class.input_type) {
         bail!(DATATYPE_MISMATCH, "operator class \"{}\" does not accept data type {shown}", names.join("."));
     }
     // By most collations text is ordered by its bytes, as the class for patterns orders it.
-    let orders_alike =
-        |of: &OperatorClass| matches!(&*class.name, "text_pattern_ops" | "varchar_pattern_ops") && of.name == "text_ops";
+    let orders_alike = |of: &OperatorClass| order::is_pattern_family(class.family) && *of.name == *"text_ops";
     match default {
         Some(default) if default.oid == class.oid || orders_alike(default) => Ok(class.oid),
         _ => Err(DbError::unsupported(format!("a range type ordered by operator class \"{name}\""))),

@@ -142,6 +142,9 @@ fn refuse_unsupported(reader: &mut Reader) -> Result<()> {
          UNION ALL SELECT 'operator ' || o.oprname FROM pg_catalog.pg_operator o
             JOIN pg_catalog.pg_namespace n ON n.oid = o.oprnamespace WHERE {USER} AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
                 WHERE d.classid = 'pg_catalog.pg_operator'::regclass AND d.objid = o.oid AND d.deptype = 'e')
+         UNION ALL SELECT 'operator family ' || o.opfname FROM pg_catalog.pg_opfamily o
+            JOIN pg_catalog.pg_namespace n ON n.oid = o.opfnamespace WHERE {USER} AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
+                WHERE d.classid = 'pg_catalog.pg_opfamily'::regclass AND d.objid = o.oid AND d.deptype = 'e')
          UNION ALL SELECT 'cast from ' || c.castsource::regtype FROM pg_catalog.pg_cast c WHERE c.oid >= 16384
             AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
                 WHERE d.classid = 'pg_catalog.pg_cast'::regclass AND d.objid = c.oid AND d.deptype IN ('e', 'i'))

@@ -136,7 +136,7 @@ fn match_of(
         let family = access.class(info.keys[at].opclass)?.family;
         let sides = [(a, b, Some(op.operator)), (b, a, commutator)];
         for (side, value, operator) in sides {
-            let Some(strategy) = operator.and_then(|operator| access.strategy(operator, family)) else { continue };
+            let Some(strategy) = operator.and_then(|operator| catalog.operator_strategy(operator, family)) else { continue };
             let is_key = match key {
                 Indexed::Column(at) => plain_column(side, entry) == Some(*at),
                 Indexed::Expression(expr) => is_same(side, expr),

@@ -118,7 +118,7 @@ fn is_ordered_tree(index: &Relation) -> bool {
 /// The B-tree's number of an operator in an operator class, where equality is 3.
 fn strategy(catalog: &Catalog, operator: Oid, opclass: Oid) -> Option<i16> {
     let class = catalog.access_methods().class(opclass)?;
-    let found = catalog.access_methods().strategy(operator, class.family)?;
+    let found = catalog.operator_strategy(operator, class.family)?;
     match class.method {
         classes::HASH => Some(3).filter(|_| found == 1),
         _ => Some(found),

@@ -326,6 +326,8 @@ mod gin_tests;
 #[cfg(test)]
 mod golden_tests;
 #[cfg(test)]
+mod operator_class_tests;
+#[cfg(test)]
 mod plan_tests;
 #[cfg(test)]
 mod spill_tests;
