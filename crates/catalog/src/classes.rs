@@ -58,6 +58,7 @@ pub const BTREE: Oid = Oid(403);
 pub const HASH: Oid = Oid(405);
 pub const GIST: Oid = Oid(783);
 pub const GIN: Oid = Oid(2742);
+pub const BRIN: Oid = Oid(3580);
 /// Melba's own: tables whose rows never touch the disk.
 pub const MEMORY: Oid = Oid(9900);
 

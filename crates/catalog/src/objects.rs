@@ -350,6 +350,13 @@ pub struct IndexInfo {
     pub deferrable: bool,
 }
 
+impl Relation {
+    /// Whether it is an index with entries. Those of method brin have none: blocks of segments know their least and greatest values.
+    pub fn has_entries(&self) -> bool {
+        self.index.is_some() && self.access_method != classes::BRIN
+    }
+}
+
 impl IndexInfo {
     /// Whether an index of this access method has an entry for each key of a row's values (docs/design/gin.md). That of a
     /// constraint by gist has one a row.

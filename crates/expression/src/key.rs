@@ -26,8 +26,8 @@ impl Default for KeyPart {
 impl KeyPart {
     /// The type of the values, and the collation by which they are compared (0: none).
     pub fn new(catalog: &Catalog, (ty, collation): (Oid, Oid), descending: bool, nulls_first: bool) -> KeyPart {
-        // A type without an order is refused by analysis wherever one is needed; grouping by it never gets here.
-        let ty = order::catalog_key_type(catalog, ty, collation).unwrap_or(KeyType::Plain(Kind::Text));
+        // A type without an order, or with one of functions of users, is refused by analysis wherever one is needed.
+        let ty = order::own_key_type(catalog, ty, collation).unwrap_or(KeyType::Plain(Kind::Text));
         KeyPart { column: KeyColumn { ty, descending, nulls_first } }
     }
 

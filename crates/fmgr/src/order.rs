@@ -62,21 +62,27 @@ pub fn ordered_by_function(class: &OperatorClass) -> DbError {
 }
 
 /// `key_type` without a session.
+///
+/// # Errors
+/// 42883 when the type has no order, 0A000 when a function of users gives it one.
 pub fn catalog_key_type(catalog: &Catalog, ty: Oid, collation: Oid) -> Result<KeyType> {
-    let ty = catalog.base_type(ty);
-    match catalog.type_order(ty) {
-        // A type of users that has values of a built-in type.
-        TypeOrder::Of(other) if KeyType::of_builtin(other).is_some() && other != ty => {
-            return catalog_key_type(catalog, other, collation);
-        }
-        TypeOrder::Function(class) => return Err(ordered_by_function(&class)),
-        _ => {}
+    match catalog.ordering_function(ty) {
+        Some(class) => Err(ordered_by_function(&class)),
+        None => own_key_type(catalog, ty, collation),
     }
+}
+
+/// The order in which keys of a type are kept, whatever class users have made its default.
+///
+/// # Errors
+/// 42883 when the type has none.
+pub fn own_key_type(catalog: &Catalog, ty: Oid, collation: Oid) -> Result<KeyType> {
+    let ty = catalog.base_type(ty);
     if let Some(key) = collated(catalog, ty, collation).or_else(|| KeyType::of_builtin(ty)) {
         return Ok(key);
     }
     if let Some(element) = catalog.array_element(ty) {
-        return Ok(KeyType::Array(element, Box::new(catalog_key_type(catalog, element, collation)?)));
+        return Ok(KeyType::Array(element, Box::new(own_key_type(catalog, element, collation)?)));
     }
     let missing = || {
         let name = catalog.type_name(ty, &[melba_catalog::classes::PG_CATALOG]);
@@ -88,17 +94,22 @@ pub fn catalog_key_type(catalog: &Catalog, ty: Oid, collation: Oid) -> Result<Ke
         TypeKind::Composite => {
             let relation = catalog.relation(entry.relation).ok_or_else(missing)?;
             let live = relation.columns.iter().filter(|c| !c.dropped);
-            let fields = live.map(|c| Ok((c.ty, catalog_key_type(catalog, c.ty, c.collation)?))).collect::<Result<Arc<[_]>>>()?;
+            let fields = live.map(|c| Ok((c.ty, own_key_type(catalog, c.ty, c.collation)?))).collect::<Result<Arc<[_]>>>()?;
             Ok(KeyType::Record(ty, fields))
         }
         TypeKind::Range => {
             let range = entry.range.as_ref().ok_or_else(missing)?;
-            Ok(KeyType::Range(ty, Box::new(catalog_key_type(catalog, range.subtype, range.collation)?)))
+            Ok(KeyType::Range(ty, Box::new(own_key_type(catalog, range.subtype, range.collation)?)))
         }
         TypeKind::Multirange => {
             let range = entry.range.as_ref().ok_or_else(missing)?;
-            Ok(KeyType::Multirange(ty, Box::new(catalog_key_type(catalog, range.subtype, range.collation)?)))
+            Ok(KeyType::Multirange(ty, Box::new(own_key_type(catalog, range.subtype, range.collation)?)))
         }
+        // A type of users has the order that its class gives it.
+        TypeKind::Base => match catalog.type_order(ty) {
+            TypeOrder::Of(other) if KeyType::of_builtin(other).is_some() => own_key_type(catalog, other, collation),
+            _ => Err(missing()),
+        },
         _ => Err(missing()),
     }
 }

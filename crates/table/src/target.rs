@@ -253,7 +253,8 @@ pub fn plain_parts(index: &IndexTarget) -> Option<PlainParts<'_>> {
 
 /// Columns of keys.
 fn key_columns(catalog: &Catalog, relation: &Relation, constraints: &[&Arc<Constraint>]) -> Vec<usize> {
-    let indexes = relation.indexes.iter().filter_map(|i| catalog.relation(*i)?.index.as_ref());
+    let kept = relation.indexes.iter().filter_map(|i| catalog.relation(*i)).filter(|i| i.has_entries());
+    let indexes = kept.filter_map(|i| i.index.as_ref());
     let indexed = indexes.flat_map(|i| i.keys.iter().map(|k| k.column));
     let referencing = constraints.iter().filter(|c| c.foreign_key.is_some()).flat_map(|c| c.columns.iter().copied());
     let referenced = catalog.referencing_constraints(relation.oid);
@@ -317,7 +318,10 @@ impl TargetBuilder<'_> {
         checks.sort_by(|a, b| a.name.cmp(&b.name));
         let (indexes, routing) = match relation.is_partitioned() {
             true => (vec![], Some(Arc::new(Routing::new(self, &relation)?))),
-            false => (relation.indexes.iter().map(|i| self.index(&relation, *i)).collect::<Result<_>>()?, None),
+            false => {
+                let kept = relation.indexes.iter().filter(|i| self.catalog.relation(**i).is_none_or(|i| i.has_entries()));
+                (kept.map(|i| self.index(&relation, *i)).collect::<Result<_>>()?, None)
+            }
         };
         Ok(TableTarget {
             partition: self.partition_checks(&relation)?,

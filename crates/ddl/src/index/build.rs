@@ -69,6 +69,7 @@ pub fn build_index(ddl: &Ddl<'_>, relation: &Relation, request: IndexRequest) ->
         GinColumn::of_index(&ddl.catalog(), &info)?;
     }
     let (kind, storage) = match table_tree {
+        Some(_) if request.method.oid == classes::BRIN => (RelationKind::Index, Storage::None),
         Some(tree) => {
             let tree = ddl.tx().engine.create_index_tree(tree, engine_persistence(relation.persistence))?;
             (RelationKind::Index, Storage::Tree(tree))

@@ -98,7 +98,7 @@ pub fn invalidate_partitioned_index(ddl: &Ddl<'_>, index: Oid) -> Result<()> {
 /// 42704 for an unknown one, 0A000 for what it cannot do.
 fn access_method(ddl: &Ddl<'_>, s: &IndexStmt) -> Result<AccessMethod> {
     let method = AccessMethod::of(&ddl.catalog(), &s.access_method)?;
-    if matches!(method.name, "brin" | "spgist") {
+    if method.name == "spgist" {
         return Err(DbError::unsupported(format!("access method \"{}\"", method.name)));
     }
     method.check_index(s)?;
@@ -165,8 +165,8 @@ pub fn key_request(
     if !element.opclass.is_empty() {
         let name = strings(&element.opclass);
         key.opclass = Some(named_class(ddl, &name, method)?.oid);
-        if !element.opclassopts.is_empty() && method.name == "gist" {
-            return Err(DbError::unsupported("options of an operator class of gist"));
+        if !element.opclassopts.is_empty() && matches!(method.name, "gist" | "brin") {
+            return Err(DbError::unsupported(format!("options of an operator class of {}", method.name)));
         }
         if !element.opclassopts.is_empty() {
             bail!(INVALID_PARAMETER_VALUE, "operator class {} has no options", name.join("."));

@@ -59,6 +59,9 @@ impl Entries<'_> {
 /// 23505 when the index is unique and the rows are not; 23P01 when its constraint excludes one of them.
 pub fn fill_index(ddl: &Ddl<'_>, oid: Oid) -> Result<()> {
     let index = ddl.relation(oid)?;
+    if !index.has_entries() {
+        return Ok(());
+    }
     let table = index.index.as_ref().map_or(Oid::INVALID, |i| i.table);
     let target = table_target(ddl, table)?;
     // Functions in the index run as the table's owner, whichever role creates it.

@@ -13,7 +13,7 @@ use crate::table::relation::put_relation;
 pub fn cluster_on(ddl: &Ddl<'_>, table: &Relation, index: Option<&str>) -> Result<()> {
     let chosen = index.map(|name| index_of(ddl, table, name)).transpose()?;
     if let Some(index) = &chosen
-        && [classes::GIN, classes::HASH].contains(&index.access_method)
+        && [classes::GIN, classes::HASH, classes::BRIN].contains(&index.access_method)
     {
         let name = &index.name;
         bail!(FEATURE_NOT_SUPPORTED, "cannot cluster on index \"{name}\" because access method does not support clustering");

@@ -24,6 +24,7 @@ impl AccessMethod {
     pub fn parameters(self) -> ParametersOf {
         match self.oid {
             classes::GIN => ParametersOf::Gin,
+            classes::BRIN => ParametersOf::Brin,
             _ => ParametersOf::Index,
         }
     }

@@ -14,7 +14,7 @@ use crate::constraint::exclusion::retyped_operators;
 use crate::constraint::row::key_operators;
 use crate::context::Ddl;
 use crate::expression::{Use, again};
-use crate::index::build::{accepting_class, column_type};
+use crate::index::build::{accepting_class, column_type, require_key_order};
 use crate::index::fill::fill_index;
 use crate::index::request::{AccessMethod, no_default_class};
 use crate::partition::bound::refuse_partition_column;
@@ -118,6 +118,9 @@ fn retype_index(ddl: &Ddl<'_>, relation: &Relation, index: &Relation, changed: &
             true => catalog.default_operator_class(method.oid, ty).ok_or_else(|| no_default_class(ddl, ty, method.name))?.oid,
             false => accepting_class(ddl, key.opclass, ty)?,
         };
+        if let Some(class) = catalog.access_methods().class(opclass) {
+            require_key_order(&catalog, class, ty)?;
+        }
         let collation = if key.collation == key.natural_collation { collation } else { key.collation };
         *key = IndexKey { ty, collation, natural_collation: natural, opclass, ..key.clone() };
     }

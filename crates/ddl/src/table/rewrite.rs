@@ -213,7 +213,10 @@ pub fn rebuild(
         if let Storage::Tree(old) = index.storage {
             ddl.tx().engine.drop_tree(old)?;
         }
-        let storage = Storage::Tree(ddl.tx().engine.create_index_tree(tree, engine_persistence(persistence))?);
+        let storage = match index.has_entries() {
+            true => Storage::Tree(ddl.tx().engine.create_index_tree(tree, engine_persistence(persistence))?),
+            false => Storage::None,
+        };
         put_relation(ddl, Relation { storage, persistence, file_node: ddl.tx().new_oid(), stated: None, ..(*index).clone() });
     }
     let ctx = exec_context(ddl);

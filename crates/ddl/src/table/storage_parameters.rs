@@ -17,6 +17,7 @@ const INDEX: u8 = 4;
 const VIEW: u8 = 8;
 const COLUMN: u8 = 16;
 const GIN: u8 = 32;
+const BRIN: u8 = 64;
 
 enum Values {
     Bool,
@@ -46,6 +47,8 @@ static PARAMETERS: &[Parameter] = {
         parameter("deduplicate_items", INDEX, Bool),
         parameter("fastupdate", GIN, Bool),
         parameter("gin_pending_list_limit", GIN, Integer(64, INT_MAX)),
+        parameter("pages_per_range", BRIN, Integer(1, 131_072)),
+        parameter("autosummarize", BRIN, Bool),
         parameter("vacuum_cleanup_index_scale_factor", INDEX, Real(0.0, 1e10)),
         parameter("toast_tuple_target", TABLE, Integer(128, 8160)),
         parameter("parallel_workers", TABLE, Integer(0, 1024)),
@@ -88,6 +91,8 @@ pub enum ParametersOf {
     Index,
     /// A GIN index.
     Gin,
+    /// A BRIN index.
+    Brin,
     View,
     Column,
 }
@@ -97,8 +102,11 @@ impl ParametersOf {
         match relation.kind {
             RelationKind::PartitionedTable => ParametersOf::PartitionedTable,
             RelationKind::View => ParametersOf::View,
-            RelationKind::Index | RelationKind::PartitionedIndex if relation.access_method == classes::GIN => ParametersOf::Gin,
-            RelationKind::Index | RelationKind::PartitionedIndex => ParametersOf::Index,
+            RelationKind::Index | RelationKind::PartitionedIndex => match relation.access_method {
+                classes::GIN => ParametersOf::Gin,
+                classes::BRIN => ParametersOf::Brin,
+                _ => ParametersOf::Index,
+            },
             _ => ParametersOf::Table,
         }
     }
@@ -108,6 +116,7 @@ impl ParametersOf {
             ParametersOf::Table | ParametersOf::PartitionedTable => TABLE,
             ParametersOf::Index => INDEX,
             ParametersOf::Gin => GIN,
+            ParametersOf::Brin => BRIN,
             ParametersOf::View => VIEW,
             ParametersOf::Column => COLUMN,
         }

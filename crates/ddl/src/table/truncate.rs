@@ -163,7 +163,10 @@ pub fn empty_table(ddl: &Ddl<'_>, oid: Oid) -> Result<()> {
         if let Storage::Tree(old) = index.storage {
             ddl.tx().engine.drop_tree(old)?;
         }
-        let storage = Storage::Tree(ddl.tx().engine.create_index_tree(tree, persistence)?);
+        let storage = match index.has_entries() {
+            true => Storage::Tree(ddl.tx().engine.create_index_tree(tree, persistence)?),
+            false => Storage::None,
+        };
         put_relation(ddl, Relation { storage, file_node: ddl.tx().new_oid(), stated: None, ..(*index).clone() });
     }
     Ok(())

@@ -2,10 +2,11 @@
 
 use std::cmp::Ordering;
 
+use melba_catalog::TypeKind;
 use melba_fmgr::{Aggregate, AggregateFn, CallInfo, GroupedAggregate, TakenRows, order};
 use melba_types::float::compare_f64;
 use melba_types::key::{self, KeyType};
-use melba_types::{Column, ColumnData, Datum, Kind, Result, oids};
+use melba_types::{Column, ColumnData, Datum, Kind, Oid, Result, oids};
 
 use super::grouped::GroupedExtreme;
 use super::{any, for_each_valid, same};
@@ -40,10 +41,19 @@ struct Extreme {
     key: Option<KeyType>,
 }
 
+/// Enums are compared in the order of their labels, whatever class is their default.
+fn extreme_key(call: &CallInfo<'_>, ty: Oid) -> Result<KeyType> {
+    let catalog = call.session.catalog();
+    match catalog.type_(catalog.base_type(ty)).map(|t| t.type_kind) {
+        Some(TypeKind::Enum) => order::own_key_type(catalog, ty, call.collation),
+        _ => order::key_type(call.session, ty, call.collation),
+    }
+}
+
 impl Extreme {
     fn make(call: &CallInfo<'_>, better: Ordering) -> Result<Box<dyn Aggregate>> {
         let ty = call.arg_types.first().copied().unwrap_or(call.return_type);
-        let key = if ty == oids::RECORD { None } else { Some(order::key_type(call.session, ty, call.collation)?) };
+        let key = if ty == oids::RECORD { None } else { Some(extreme_key(call, ty)?) };
         Ok(Box::new(Extreme { best: Datum::Null, better, key }))
     }
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::Duration;
 
 use hashbrown::HashMap;
-use melba_catalog::classes::INTERNAL_LANGUAGE;
+use melba_catalog::classes::{self, INTERNAL_LANGUAGE};
 use melba_catalog::privileges::RoleUse;
 use melba_catalog::{Catalog, Persistence, Relation, acl};
 use melba_engine::{LockTag, RelationLockMode, SequenceId, Wait};
@@ -63,6 +63,7 @@ const OF_SEQUENCE: SystemFunction = |c| describe_sequence(c.context, c.source, c
 const SEQUENCE: SystemFunction = |c| call_sequence(c.context, c.source, c.args);
 const ADVISORY: SystemFunction = |c| call_advisory(c.context, c.source, c.args);
 const SIZE: SystemFunction = |c| call_size(c.context, c.source, c.args);
+const BRIN: SystemFunction = |c| call_brin(c.context, c.source, c.args);
 const LARGE_OBJECT: SystemFunction = |c| call_large_object(c.context, c.source, c.args);
 const LARGE_OBJECT_PRIVILEGE: SystemFunction = |c| has_large_object_privilege(c.context, c.args);
 const SERVER_FILE: SystemFunction = |c| call_server_file(c.context, c.source, c.args);
@@ -158,6 +159,9 @@ const FUNCTIONS: &[(&str, SystemFunction)] = &[
     ("pg_advisory_unlock_int4", ADVISORY),
     ("pg_advisory_unlock_shared_int8", ADVISORY),
     ("pg_advisory_unlock_shared_int4", ADVISORY),
+    ("brin_summarize_new_values", BRIN),
+    ("brin_summarize_range", BRIN),
+    ("brin_desummarize_range", BRIN),
     ("pg_database_size_name", SIZE),
     ("pg_database_size_oid", SIZE),
     ("pg_relation_size", SIZE),
@@ -605,6 +609,27 @@ fn call_advisory(context: &StatementContext, source: &str, args: &[Datum]) -> Re
         context.session.engine().lock(tag, mode, wait)?
     };
     Ok(if attempt { Datum::Bool(granted) } else { Datum::text("") })
+}
+
+/// Functions of BRIN indexes, whose summaries are those of blocks: there are never any to make or to forget.
+fn call_brin(context: &StatementContext, source: &str, args: &[Datum]) -> Result<Datum> {
+    let block = args.get(1).map_or(0, Datum::as_i64);
+    if !(0..=i64::from(u32::MAX)).contains(&block) {
+        bail!(NUMERIC_VALUE_OUT_OF_RANGE, "block number out of range: {block}");
+    }
+    let oid = Oid(args[0].as_oid());
+    let catalog = &context.catalog;
+    let relation = catalog.relation(oid).ok_or_else(|| err!(UNDEFINED_TABLE, "could not open relation with OID {oid}"))?;
+    if relation.index.is_none() {
+        bail!(WRONG_OBJECT_TYPE, "\"{}\" is not an index", relation.name);
+    }
+    if relation.access_method != classes::BRIN {
+        bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a BRIN index", relation.name);
+    }
+    if !catalog.has_role(context.user.oid, relation.owner, RoleUse::Inherit) {
+        bail!(INSUFFICIENT_PRIVILEGE, "must be owner of index {}", relation.name);
+    }
+    Ok(if source == "brin_desummarize_range" { Datum::text("") } else { Datum::Int4(0) })
 }
 
 fn call_size(context: &StatementContext, source: &str, args: &[Datum]) -> Result<Datum> {
