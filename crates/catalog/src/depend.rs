@@ -144,12 +144,7 @@ pub fn dependencies(object: &Object) -> Vec<Dependency> {
             list.normal(classes::PG_PROC, o.function);
         }
         Object::OperatorFamily(o) => operator_family(o, &mut list),
-        Object::OperatorClass(o) => {
-            list.normal(classes::PG_NAMESPACE, o.namespace);
-            list.push(address(classes::PG_OPFAMILY, o.family, 0), DependencyKind::Auto);
-            list.normal(classes::PG_TYPE, o.input_type);
-            list.normal(classes::PG_TYPE, o.key_type);
-        }
+        Object::OperatorClass(o) => operator_class(o, &mut list),
         Object::Cast(o) => {
             let kind = if o.part_of_type { DependencyKind::Internal } else { DependencyKind::Normal };
             list.push(address(classes::PG_TYPE, o.source, 0), kind);
@@ -171,18 +166,7 @@ pub fn dependencies(object: &Object) -> Vec<Dependency> {
         }
         Object::Policy(o) => list.of_table(o.table, &o.depends_on),
         Object::Rule(o) => list.of_table(o.table, &o.depends_on),
-        Object::ExtendedStatistics(o) => {
-            list.normal(classes::PG_NAMESPACE, o.namespace);
-            if o.columns.is_empty() {
-                list.push(address(classes::PG_CLASS, o.table, 0), DependencyKind::Auto);
-            }
-            o.columns.iter().for_each(|c| list.push(address(classes::PG_CLASS, o.table, i32::from(*c)), DependencyKind::Auto));
-            for of in &o.depends_on {
-                // Columns of its table that an expression reads.
-                let own = of.class == classes::PG_CLASS && of.object == o.table;
-                list.push(*of, if own { DependencyKind::Auto } else { DependencyKind::Normal });
-            }
-        }
+        Object::ExtendedStatistics(o) => extended_statistics(o, &mut list),
         Object::EventTrigger(o) => list.normal(classes::PG_PROC, o.function),
         Object::Collation(o) => list.normal(classes::PG_NAMESPACE, o.namespace),
         Object::TextSearchDictionary(o) => list.normal(classes::PG_NAMESPACE, o.namespace),
@@ -295,6 +279,26 @@ fn relation(o: &Relation, list: &mut List) {
         list.push(address(classes::PG_CLASS, table, i32::from(column)), kind);
     }
     list.normals(&o.depends_on);
+}
+
+fn extended_statistics(o: &ExtendedStatistics, list: &mut List) {
+    list.normal(classes::PG_NAMESPACE, o.namespace);
+    if o.columns.is_empty() {
+        list.push(address(classes::PG_CLASS, o.table, 0), DependencyKind::Auto);
+    }
+    o.columns.iter().for_each(|c| list.push(address(classes::PG_CLASS, o.table, i32::from(*c)), DependencyKind::Auto));
+    for of in &o.depends_on {
+        // Columns of its table that an expression reads.
+        let own = of.class == classes::PG_CLASS && of.object == o.table;
+        list.push(*of, if own { DependencyKind::Auto } else { DependencyKind::Normal });
+    }
+}
+
+fn operator_class(o: &OperatorClass, list: &mut List) {
+    list.normal(classes::PG_NAMESPACE, o.namespace);
+    list.push(address(classes::PG_OPFAMILY, o.family, 0), DependencyKind::Auto);
+    list.normal(classes::PG_TYPE, o.input_type);
+    list.normal(classes::PG_TYPE, o.key_type);
 }
 
 /// A member that a class needs is a part of the class and goes with it; any other may leave the family.

@@ -27,12 +27,12 @@ pub struct Catalog {
     relations: Layered<Relation>,
     types: Layered<Type>,
     functions: Layered<Function>,
-    operators: Layered<Operator>,
+    pub(crate) operators: Layered<Operator>,
     /// Those of users; `access` has all.
     pub(crate) operator_families: Layered<OperatorFamily>,
     pub(crate) operator_classes: Layered<OperatorClass>,
-    access: Arc<AccessMethods>,
-    casts: Layered<Cast>,
+    pub(crate) access: Arc<AccessMethods>,
+    pub(crate) casts: Layered<Cast>,
     constraints: Layered<Constraint>,
     triggers: Layered<Trigger>,
     pub(crate) policies: Layered<Policy>,
@@ -539,37 +539,6 @@ impl Catalog {
         self.functions.iter()
     }
 
-    pub fn operator(&self, oid: Oid) -> Option<&Arc<Operator>> {
-        self.operators.get(oid)
-    }
-
-    pub fn operators_by_name<'a>(&'a self, namespace: Oid, name: &'a str) -> impl Iterator<Item = &'a Arc<Operator>> {
-        self.operators.named(namespace, name)
-    }
-
-    /// In OID order.
-    pub fn operators(&self) -> impl Iterator<Item = &Arc<Operator>> {
-        self.operators.iter()
-    }
-
-    /// The pg_cast row from one type to another.
-    pub fn cast(&self, source: Oid, target: Oid) -> Option<&Arc<Cast>> {
-        self.casts.named(source, "").find(|c| c.target == target)
-    }
-
-    pub fn cast_by_oid(&self, oid: Oid) -> Option<&Arc<Cast>> {
-        self.casts.get(oid)
-    }
-
-    pub fn casts_from(&self, source: Oid) -> impl Iterator<Item = &Arc<Cast>> {
-        self.casts.named(source, "")
-    }
-
-    /// In OID order.
-    pub fn casts(&self) -> impl Iterator<Item = &Arc<Cast>> {
-        self.casts.iter()
-    }
-
     pub fn default_acl_by_oid(&self, oid: Oid) -> Option<&Arc<DefaultAcl>> {
         self.default_acls.get(oid)
     }
@@ -581,11 +550,6 @@ impl Catalog {
 
     pub(crate) fn default_acls_of(&self, role: Oid) -> impl Iterator<Item = &Arc<DefaultAcl>> {
         self.default_acls.named(role, "")
-    }
-
-    /// Operator families and classes: built-in ones, those of extensions and of users.
-    pub fn access_methods(&self) -> &AccessMethods {
-        &self.access
     }
 
     /// A language by name: internal, c, sql, plpgsql.

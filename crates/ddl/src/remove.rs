@@ -10,7 +10,6 @@ use melba_engine::RelationLockMode;
 use melba_types::{Oid, Result};
 
 use crate::context::Ddl;
-use crate::operator_class::remove_member;
 use crate::table::relation::put_relation;
 use crate::table::rows::release_column;
 use crate::table::truncate::refuse_pending_events;
@@ -169,4 +168,14 @@ pub fn unlink_operator(ddl: &Ddl<'_>, oid: Oid) {
             ddl.tx().put(Object::Operator(Arc::new(Operator { commutator, negator, ..(**row).clone() })));
         }
     }
+}
+
+/// Takes an operator or function out of its family.
+fn remove_member(ddl: &Ddl<'_>, member: ObjectAddress) {
+    let catalog = ddl.catalog();
+    let Some(family) = catalog.family_of_member(member.object) else { return };
+    let mut family = (**family).clone();
+    family.operators.retain(|m| m.oid != member.object);
+    family.functions.retain(|m| m.oid != member.object);
+    ddl.tx().put(Object::OperatorFamily(Arc::new(family)));
 }

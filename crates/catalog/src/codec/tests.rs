@@ -170,9 +170,6 @@ fn samples() -> Vec<Object> {
         Object::Type(Arc::new(Type { depends_on: vec![address], ..(**c.type_(oids::TEXT).expect("text")).clone() })),
         Object::Function(c.function(Oid(2100)).expect("avg").clone()),
         Object::Function(c.function(Oid(3464)).expect("make_interval").clone()),
-        Object::Operator(c.operator(Oid(96)).expect("=").clone()),
-        Object::OperatorFamily(c.access_methods().family(Oid(1976)).expect("integer_ops").clone()),
-        Object::OperatorClass(c.access_methods().class(Oid(1978)).expect("int4_ops").clone()),
         Object::Cast(c.cast(oids::INT4, oids::INT8).expect("a cast").clone()),
         Object::Constraint(Arc::new(constraint)),
         default_acl(),
@@ -185,7 +182,17 @@ fn samples() -> Vec<Object> {
         Object::Role(c.role_by_name("pg_monitor").expect("a role").clone()),
         Object::Database(c.database(Oid(1)).expect("template1").clone()),
     ]);
+    objects.extend(operator_objects(&c));
     objects
+}
+
+fn operator_objects(c: &Catalog) -> [Object; 3] {
+    let access = c.access_methods();
+    [
+        Object::Operator(c.operator(Oid(96)).expect("=").clone()),
+        Object::OperatorFamily(access.family(Oid(1976)).expect("integer_ops").clone()),
+        Object::OperatorClass(access.class(Oid(1978)).expect("int4_ops").clone()),
+    ]
 }
 
 #[test]

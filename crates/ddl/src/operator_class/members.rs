@@ -69,8 +69,8 @@ pub(super) fn repeated(ddl: &Ddl<'_>, (is_operator, left, right, number): Key) -
     wrong(format!("{word} number {number} for ({left},{right}) appears more than once"))
 }
 
-/// Members to be added to a family.
-pub struct Members<'d, 'a> {
+/// NewMembers to be added to a family.
+pub struct NewMembers<'d, 'a> {
     ddl: &'d Ddl<'a>,
     method: AccessMethod,
     /// The type of the class; 0: ALTER OPERATOR FAMILY.
@@ -79,9 +79,9 @@ pub struct Members<'d, 'a> {
     functions: Vec<FamilyFunction>,
 }
 
-impl<'d, 'a> Members<'d, 'a> {
-    pub fn new(ddl: &'d Ddl<'a>, method: AccessMethod, input_type: Oid) -> Members<'d, 'a> {
-        Members { ddl, method, input_type, operators: Vec::new(), functions: Vec::new() }
+impl<'d, 'a> NewMembers<'d, 'a> {
+    pub fn new(ddl: &'d Ddl<'a>, method: AccessMethod, input_type: Oid) -> NewMembers<'d, 'a> {
+        NewMembers { ddl, method, input_type, operators: Vec::new(), functions: Vec::new() }
     }
 
     pub fn add(&mut self, item: &CreateOpClassItem) -> Result<()> {
@@ -244,6 +244,17 @@ fn is_required(method: AccessMethod, number: i16) -> bool {
     }
 }
 
+/// The number of the function that reads the options of a class.
+fn options_function(method: AccessMethod) -> i16 {
+    match method.name {
+        "btree" | "brin" => 5,
+        "hash" => 3,
+        "gist" => 10,
+        "gin" => 7,
+        _ => 6,
+    }
+}
+
 /// The types that a support function of B-tree and hash classes is for, by its arguments.
 ///
 /// # Errors
@@ -253,6 +264,15 @@ fn implied_types(method: AccessMethod, f: &Function, number: i16, given: Option<
     let is_of_internal = || f.arg_types == [oids::INTERNAL];
     let check = |holds: bool, message: &str| if holds { Ok(()) } else { Err(wrong(message)) };
     let is_one_type = given.is_none_or(|(left, right)| left == right);
+    if number == options_function(method) {
+        let alike = "left and right associated data types for operator class options parsing functions must match";
+        check(is_one_type, alike)?;
+        if !is_of_internal() || f.return_type != oids::VOID {
+            let hint = "Valid signature of operator class options parsing function is (internal) RETURNS void.";
+            return Err(wrong("invalid operator class options parsing function").hint(hint));
+        }
+        return Ok(None);
+    }
     match (method.oid, number) {
         (classes::BTREE, 1) => {
             check(takes(2), "ordering comparison functions must have two arguments")?;

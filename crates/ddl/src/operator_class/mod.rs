@@ -15,7 +15,7 @@ use crate::context::Ddl;
 use crate::dependents::drop_addresses;
 use crate::index::request::AccessMethod;
 
-pub use members::Members;
+pub use members::NewMembers;
 pub use placed::{Placed, find_placed, give_placed, is_placed, move_placed, own_placed, refuse_dropping_built_in, rename_placed};
 
 /// pg_query's numbers of the kinds of items.
@@ -72,7 +72,7 @@ pub fn create_class(ddl: &Ddl<'_>, s: &CreateOpClassStmt) -> Result<()> {
     // PostgreSQL reports no position here.
     let (input_type, _) = ddl.type_from_name(&TypeName { location: -1, ..datatype.clone() })?;
     let family = family_of_class(ddl, s, method, (namespace, name))?;
-    let mut members = Members::new(ddl, method, input_type);
+    let mut members = NewMembers::new(ddl, method, input_type);
     let mut key_type = Oid::INVALID;
     for item in items(&s.items)? {
         match (item.itemtype, &item.storedtype) {
@@ -182,7 +182,7 @@ pub fn alter_family(ddl: &Ddl<'_>, s: &AlterOpFamilyStmt) -> Result<()> {
     if s.is_drop {
         return drop_members(ddl, s, method, &family);
     }
-    let mut members = Members::new(ddl, method, Oid::INVALID);
+    let mut members = NewMembers::new(ddl, method, Oid::INVALID);
     for item in items(&s.items)? {
         if item.itemtype == STORAGE {
             bail!(SYNTAX_ERROR, "STORAGE cannot be specified in ALTER OPERATOR FAMILY");
@@ -222,14 +222,4 @@ fn drop_members(ddl: &Ddl<'_>, s: &AlterOpFamilyStmt, method: AccessMethod, fami
     }
     require_family_of_users(family)?;
     addresses.into_iter().try_for_each(|address| drop_addresses(ddl, &[address], false))
-}
-
-/// Takes an operator or function out of its family.
-pub fn remove_member(ddl: &Ddl<'_>, member: ObjectAddress) {
-    let catalog = ddl.catalog();
-    let Some(family) = catalog.family_of_member(member.object) else { return };
-    let mut family = (**family).clone();
-    family.operators.retain(|m| m.oid != member.object);
-    family.functions.retain(|m| m.oid != member.object);
-    ddl.tx().put(Object::OperatorFamily(Arc::new(family)));
 }

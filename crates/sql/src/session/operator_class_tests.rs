@@ -64,6 +64,9 @@ fn functions_that_cannot_support_a_class_are_refused() {
         "3 abs(int4)",
         "4 btint4cmp(int4, int4)",
         "4 (int4, int2) btequalimage(oid)",
+        "5 (int4, int2) btint4sortsupport(internal)",
+        "5 (int4) btint42cmp(int4, int2)",
+        "5 btint4sortsupport(internal)",
         "9 btint42cmp(int4, int2)",
     ] {
         let answer = h.query(&format!("alter operator family f using btree add function {function}"));
