@@ -47,3 +47,17 @@ select relname, blks_read >= 0 from pg_statio_user_sequences where relname = 'ss
 select confl_lock from pg_stat_database_conflicts where datname = current_database();
 drop table st, sp;
 drop sequence ss;
+
+-- When tables were vacuumed and analyzed, and what has changed since.
+create table maintained (a int primary key);
+insert into maintained select generate_series(1, 10);
+select pg_stat_force_next_flush();
+select vacuum_count, analyze_count, last_vacuum is null as v, last_analyze is null as a from pg_stat_user_tables where relname = 'maintained';
+vacuum maintained;
+analyze maintained;
+vacuum (analyze) maintained;
+select vacuum_count, analyze_count, last_vacuum between now() - interval '1 minute' and now() as v, last_analyze <= now() as a,
+    last_autovacuum, n_mod_since_analyze, n_ins_since_vacuum from pg_stat_user_tables where relname = 'maintained';
+select pg_stat_reset_single_table_counters('maintained'::regclass);
+select vacuum_count, analyze_count, last_vacuum, last_analyze from pg_stat_user_tables where relname = 'maintained';
+drop table maintained;

@@ -33,6 +33,7 @@ use super::fetched::FetchedCounts;
 use super::interrupt::Interrupt;
 use super::language::LanguageState;
 use super::lent;
+use super::maintained::Maintained;
 use super::names::SearchPath;
 use super::portals::Portals;
 use super::prepared::NamedStatements;
@@ -64,6 +65,7 @@ pub struct Instance {
     loaded: AtomicI64,
     pub background_work: BackgroundWork,
     pub(super) resets: Resets,
+    pub(super) maintained: Maintained,
     pub(super) statements: StatementCounts,
     pub(super) functions: FunctionCounts,
 }
@@ -89,6 +91,7 @@ impl Instance {
             loaded: AtomicI64::new(started),
             background_work: BackgroundWork::default(),
             resets: Resets::default(),
+            maintained: Maintained::default(),
             statements: StatementCounts::default(),
             functions: FunctionCounts::default(),
         }

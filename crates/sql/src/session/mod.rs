@@ -57,6 +57,7 @@ mod local_settings;
 mod log_state;
 mod logging;
 mod login;
+mod maintained;
 mod maintenance;
 mod messages;
 mod monitoring;

@@ -21,6 +21,7 @@ pub(super) fn reset_statistics(context: &StatementContext, source: &str, args: &
             let trees: Vec<TreeId> = trees.collect();
             let mut kept = instance.resets.0.lock();
             kept.databases.insert(database, (now, counts));
+            instance.maintained.forget(&trees);
             trees.into_iter().for_each(|tree| _ = kept.trees.insert(tree, counts_of(context, tree)));
             instance.functions.reset(database, None);
             done
@@ -29,6 +30,7 @@ pub(super) fn reset_statistics(context: &StatementContext, source: &str, args: &
             if let Some(Storage::Tree(tree)) = context.catalog.relation(Oid(args[0].as_oid())).map(|r| r.storage.clone()) {
                 let counts = counts_of(context, tree);
                 instance.resets.0.lock().trees.insert(tree, counts);
+                instance.maintained.forget(&[tree]);
             }
             done
         }

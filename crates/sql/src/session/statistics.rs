@@ -16,6 +16,7 @@ use super::context::StatementContext;
 use super::fetched::TreeCounts;
 use super::fetching::fetched_tree;
 use super::function_counts::function_value;
+use super::maintained::{MaintenanceCommand, MaintenanceRuns};
 use super::monitoring::monitoring_value;
 use super::reset::reset_statistics;
 
@@ -81,6 +82,14 @@ pub(super) fn counter(context: &StatementContext, source: &str, result: Oid, arg
         "db_session_time" | "db_active_time" | "db_idle_in_transaction_time" => {
             return Some(Datum::Float8(time_of_database(context, name, Oid(args[0].as_oid()))));
         }
+        "last_vacuum_time" | "last_analyze_time" => {
+            let last = runs(context, name, Oid(args[0].as_oid())).map_or(0, |runs| runs.last);
+            return Some(if last == 0 { Datum::Null } else { Datum::Int8(last) });
+        }
+        "total_vacuum_time" | "total_analyze_time" => {
+            let took = runs(context, name, Oid(args[0].as_oid())).map_or(0, |runs| runs.took);
+            return Some(Datum::Float8(took as f64 / 1000.0));
+        }
         _ if name.contains("function_") => return function_value(context, name, Oid(args[0].as_oid())),
         _ => {}
     }
@@ -103,20 +112,33 @@ pub(super) fn counter(context: &StatementContext, source: &str, result: Oid, arg
     }
 }
 
+/// The runs of VACUUM or ANALYZE on a table, whichever the counter names.
+fn runs(context: &StatementContext, counter: &str, table: Oid) -> Option<MaintenanceRuns> {
+    let Storage::Tree(tree) = context.catalog.relation(table)?.storage else { return None };
+    let command = if counter.contains("analyze") { MaintenanceCommand::Analyze } else { MaintenanceCommand::Vacuum };
+    Some(context.session.instance.maintained.of(tree, command))
+}
+
 fn counter_of_table(context: &StatementContext, name: &str, table: Oid) -> Option<i64> {
     let Storage::Tree(tree) = context.catalog.relation(table)?.storage else { return None };
     let TreeCounts { rows: counts, scans, live } = fetched_tree(context, tree);
-    // Nothing is ever analyzed or vacuumed.
+    // Changes since a command ran, or since a reset behind it.
+    let since = |count: fn(RowCounts) -> u64| {
+        let before = runs(context, name, table).map_or(0, |runs| count(runs.rows));
+        count(counts).min(count(context.session.instance.cluster.engine.tree_row_counts(tree)).saturating_sub(before))
+    };
     Some(match name {
         "numscans" => scans.scans,
         "tuples_returned" => scans.rows,
         // A row for each entry of an index; those of a table's indexes are added by the views.
         "tuples_fetched" if context.catalog.relation(table)?.kind == RelationKind::Index => scans.rows,
         "live_tuples" => live,
-        "tuples_inserted" | "ins_since_vacuum" => counts.inserted,
+        "tuples_inserted" => counts.inserted,
+        "ins_since_vacuum" => since(|c| c.inserted),
         "tuples_updated" => counts.updated,
         "tuples_deleted" => counts.deleted,
-        "mod_since_analyze" => counts.inserted + counts.updated + counts.deleted,
+        "mod_since_analyze" => since(|c| c.inserted + c.updated + c.deleted),
+        "vacuum_count" | "analyze_count" => runs(context, name, table)?.count,
         _ => return None,
     } as i64)
 }

@@ -10,6 +10,7 @@ use melba_types::{Oid, Result, SqlState, bail, err};
 use pg_query::protobuf::{DefElem, RangeVar, VacuumRelation, VacuumStmt, node::Node as N};
 
 use super::ddl_context::Utility;
+use super::maintained::MaintenanceCommand;
 use melba_ddl::{Ddl, LongCommand, Lookup, analyze_statistics, forget_stated_sizes};
 use melba_parse::nodes::{inner, option_bool, option_int, options, strings};
 
@@ -44,7 +45,7 @@ pub(super) fn run(utility: &Utility<'_>, s: &VacuumStmt) -> Result<()> {
     }
     if named.is_empty() && !chosen.only_database {
         for relation in everything(ddl) {
-            chosen.process(ddl, &relation, &[], false)?;
+            chosen.process(utility, &relation, &[], false)?;
         }
     }
     // All names are resolved before the first wait for a lock.
@@ -57,7 +58,7 @@ pub(super) fn run(utility: &Utility<'_>, s: &VacuumStmt) -> Result<()> {
     // ANALYZE of several relations is a transaction for each in PostgreSQL, so that it never waits for one while it keeps another.
     let is_whole = |name: &RangeVar, relation: &Relation| !name.inh || ddl.catalog().child_count(relation.oid) == 0;
     chosen.keeps_lock = !chosen.vacuum && matches!(&found[..], [(name, relation, _)] if is_whole(name, relation));
-    found.iter().try_for_each(|(name, relation, columns)| chosen.process_named(ddl, name, relation, columns))
+    found.iter().try_for_each(|(name, relation, columns)| chosen.process_named(utility, name, relation, columns))
 }
 
 /// All tables, in the order of their OIDs.
@@ -116,22 +117,23 @@ impl VacuumOptions {
     }
 
     /// A table with its partitions and children, unless ONLY was given.
-    fn process_named(&self, ddl: &Ddl<'_>, name: &RangeVar, relation: &Relation, columns: &[&str]) -> Result<()> {
-        let lookup: &Lookup<'_> = ddl;
+    fn process_named(&self, utility: &Utility<'_>, name: &RangeVar, relation: &Relation, columns: &[&str]) -> Result<()> {
+        let lookup: &Lookup<'_> = &utility.lookup;
         if !name.inh && self.vacuum && relation.kind == RelationKind::PartitionedTable {
             lookup.warning(SqlState::WARNING, format!("VACUUM ONLY of partitioned table \"{}\" has no effect", relation.name));
         }
-        self.process(ddl, relation, columns, true)?;
+        self.process(utility, relation, columns, true)?;
         let catalog = lookup.catalog();
         let below = if name.inh { catalog.descendants(relation.oid) } else { Vec::new() };
         for child in below.into_iter().filter(|oid| *oid != relation.oid).filter_map(|oid| catalog.relation(oid)) {
-            self.process(ddl, child, columns, false)?;
+            self.process(utility, child, columns, false)?;
         }
         Ok(())
     }
 
     /// `named`: the statement names the relation.
-    fn process(&self, ddl: &Ddl<'_>, relation: &Relation, columns: &[&str], named: bool) -> Result<()> {
+    fn process(&self, utility: &Utility<'_>, relation: &Relation, columns: &[&str], named: bool) -> Result<()> {
+        let ddl = &utility.ddl();
         let lookup: &Lookup<'_> = ddl;
         let (verb, name) = (self.verb(), &relation.name);
         let catalog = lookup.catalog();
@@ -175,11 +177,30 @@ impl VacuumOptions {
                 bail!(DUPLICATE_COLUMN, "column \"{column}\" of relation \"{name}\" appears more than once");
             }
         }
+        self.work(utility, relation, columns)
+    }
+
+    fn work(&self, utility: &Utility<'_>, relation: &Relation, columns: &[&str]) -> Result<()> {
+        let ddl = &utility.ddl();
+        let instance = &utility.context.session.instance;
+        let now = || instance.cluster.clock.now_micros();
+        let note = |command, started| {
+            if let Storage::Tree(tree) = relation.storage {
+                instance.maintained.note(tree, command, started, now(), instance.cluster.engine.tree_row_counts(tree));
+            }
+        };
         forget_stated_sizes(ddl, relation)?;
+        let started = now();
         if self.analyze {
             self.analyze(ddl, relation, columns)?;
+            note(MaintenanceCommand::Analyze, started);
         }
-        self.condense(ddl, relation)
+        let started = now();
+        self.condense(ddl, relation)?;
+        if self.vacuum {
+            note(MaintenanceCommand::Vacuum, started);
+        }
+        Ok(())
     }
 
     /// The rows of children count for their parent, so that this waits for their locks even under SKIP_LOCKED.
