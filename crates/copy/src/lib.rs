@@ -22,7 +22,7 @@ mod text;
 pub use format::{CopiedColumn, CopyTo};
 pub use from::CopyFrom;
 pub use options::{CopyFormat, CopyOptions};
-pub use spool::{ServerFile, StoredObject};
+pub use spool::StoredObject;
 
 /// The fields of one row, unescaped, end to end. Buffers are reused from row to row.
 #[derive(Default)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_parquet::{FileReader, Scan, Source, Wanted, match_columns};
+use melba_parquet::{FileBytes, FileReader, Scan, Wanted, match_columns};
 use melba_types::{DbError, Result};
 
 use super::from::{BATCH_ROWS, CopyFrom};
@@ -12,12 +12,12 @@ impl CopyFrom {
     ///
     /// # Errors
     /// 22P04 for what is no Parquet file or has other columns, 42804 for a column of another type, and those of values and rows.
-    pub fn load(&mut self, source: Arc<dyn Source>) -> Result<()> {
+    pub fn load(&mut self, source: Arc<dyn FileBytes>) -> Result<()> {
         self.read_file(source).map_err(|e| self.earlier(e))
     }
 
     /// The same; rows before an error may have others, which come first.
-    pub(crate) fn read_file(&mut self, source: Arc<dyn Source>) -> Result<()> {
+    pub(crate) fn read_file(&mut self, source: Arc<dyn FileBytes>) -> Result<()> {
         self.begin()?;
         self.done = true;
         let mut scan = self.open(source).map_err(|e| self.in_file(e))?;
@@ -37,7 +37,7 @@ impl CopyFrom {
         Ok(())
     }
 
-    fn open(&self, source: Arc<dyn Source>) -> Result<Scan> {
+    fn open(&self, source: Arc<dyn FileBytes>) -> Result<Scan> {
         let file = FileReader::open(source)?;
         let wanted = self.sources.iter().map(|s| Wanted { at: 0, name: Arc::clone(&s.name), ty: s.ty, typmod: s.typmod });
         let mut wanted: Vec<Wanted> = wanted.collect();

@@ -1,13 +1,11 @@
 //! Input that is needed as a whole, in a temporary file; files and objects as input.
 
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use melba_engine::{TempBlock, TempFile};
 use melba_objects::ObjectReader;
-use melba_parquet::Source;
+use melba_parquet::FileBytes;
 use melba_spill::Resources;
 use melba_types::Result;
 use parking_lot::Mutex;
@@ -46,7 +44,7 @@ impl Spool {
     }
 
     /// The input is whole.
-    pub fn finish(self) -> Arc<dyn Source> {
+    pub fn finish(self) -> Arc<dyn FileBytes> {
         Arc::new(Spooled { file: self.file, blocks: self.blocks, rest: self.rest, last: Mutex::default() })
     }
 }
@@ -67,7 +65,7 @@ struct LastBlock {
     packed: Vec<u8>,
 }
 
-impl Source for Spooled {
+impl FileBytes for Spooled {
     fn len(&self) -> u64 {
         (self.blocks.len() * BLOCK_BYTES + self.rest.len()) as u64
     }
@@ -106,26 +104,10 @@ impl Source for Spooled {
     }
 }
 
-/// A file of the server's machine.
-pub struct ServerFile {
-    pub file: File,
-    pub bytes: u64,
-}
-
-impl Source for ServerFile {
-    fn len(&self) -> u64 {
-        self.bytes
-    }
-
-    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.file.read_exact_at(out, offset)
-    }
-}
-
 /// An object of an object store.
 pub struct StoredObject(pub ObjectReader);
 
-impl Source for StoredObject {
+impl FileBytes for StoredObject {
     fn len(&self) -> u64 {
         self.0.bytes()
     }

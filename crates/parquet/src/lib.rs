@@ -11,7 +11,7 @@
 //! 2. The bytes of a file are never trusted: whatever they are, reading gives rows or an error. A panic of the decoder is an error.
 //! 3. A writer holds one row group, of `ROW_GROUP_BYTES_MAX` at most unless a single batch is larger, and announces it.
 //!
-//! `copy` calls it. It opens no file: bytes come from a `Source`, and go to a `Write`.
+//! `copy` calls it. It opens no file: bytes come from `FileBytes`, and go to a `Write`.
 
 mod decode;
 mod file_type;
@@ -30,13 +30,15 @@ mod tests;
 
 use parquet::errors::ParquetError;
 
-use melba_types::{DbError, err};
+use melba_types::err;
+
+pub use melba_types::DbError;
 
 pub use file_type::FileType;
 pub use matching::match_columns;
 pub use prune::ColumnLimits;
 pub use reader::{FileColumn, FileReader, Scan, Wanted};
-pub use source::Source;
+pub use source::{FileBytes, SourceFile};
 pub use writer::{Compression, FileWriter, Written};
 
 /// The key of the file's metadata under which the columns' PostgreSQL types stand: a JSON array of objects with `name` and `type`.

@@ -17,7 +17,7 @@ use crate::file_type::{FileField, FileType, type_name};
 use crate::fit::{self, Target};
 use crate::levels::{Assembly, Levels, Nesting};
 use crate::prune::{self, ColumnLimits};
-use crate::source::{Chunks, Source};
+use crate::source::{Chunks, FileBytes};
 use crate::{TYPES_KEY, damaged};
 
 const MAGIC: &[u8] = b"PAR1";
@@ -55,7 +55,7 @@ impl FileReader {
     ///
     /// # Errors
     /// 22P04 for what is no Parquet file, or a damaged one; 58030 when it cannot be read.
-    pub fn open(source: Arc<dyn Source>) -> Result<FileReader> {
+    pub fn open(source: Arc<dyn FileBytes>) -> Result<FileReader> {
         let chunks = Chunks(source);
         if chunks.len() < FILE_BYTES_MIN {
             bail!(BAD_COPY_FILE_FORMAT, "file is not a Parquet file");
@@ -99,6 +99,21 @@ impl FileReader {
             entry["type"].as_str().map(str::to_owned)
         };
         self.columns.iter().map(of).collect()
+    }
+
+    /// Types for a table that takes the file's columns: those noted that every server has, or those next to the columns'.
+    ///
+    /// # Errors
+    /// 0A000 for structs and maps.
+    pub fn type_names(&self) -> Result<Vec<String>> {
+        let catalog = melba_catalog::Catalog::default();
+        // A user's type is noted with its schema.
+        let noted = self.noted_types().into_iter().map(|noted| noted.filter(|name| !name.contains('.')));
+        let name = |(at, noted): (usize, Option<String>)| {
+            let (ty, nesting) = self.described(at)?;
+            Ok(noted.unwrap_or_else(|| type_name(ty, nesting.is_some(), &catalog)))
+        };
+        noted.enumerate().map(name).collect()
     }
 
     /// The type next to a column's: of a list, the elements'.

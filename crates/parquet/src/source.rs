@@ -1,6 +1,8 @@
 //! Where the bytes of a file come from.
 
+use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -8,7 +10,7 @@ use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{ChunkReader, Length};
 
 /// Bytes that can be read at any place.
-pub trait Source: Send + Sync {
+pub trait FileBytes: Send + Sync {
     fn len(&self) -> u64;
     fn is_empty(&self) -> bool {
         self.len() == 0
@@ -25,7 +27,7 @@ pub trait Source: Send + Sync {
 }
 
 /// Bytes in memory.
-impl Source for Vec<u8> {
+impl FileBytes for Vec<u8> {
     fn len(&self) -> u64 {
         Vec::len(self) as u64
     }
@@ -40,7 +42,7 @@ impl Source for Vec<u8> {
 
 /// A source as the decoder wants it.
 #[derive(Clone)]
-pub(crate) struct Chunks(pub Arc<dyn Source>);
+pub(crate) struct Chunks(pub Arc<dyn FileBytes>);
 
 impl Length for Chunks {
     fn len(&self) -> u64 {
@@ -68,7 +70,7 @@ impl ChunkReader for Chunks {
 
 /// Reads on from a place.
 pub(crate) struct SourceReader {
-    source: Arc<dyn Source>,
+    source: Arc<dyn FileBytes>,
     next: u64,
     buffer: Vec<u8>,
     at: usize,
@@ -88,5 +90,21 @@ impl Read for SourceReader {
         out[..bytes].copy_from_slice(&self.buffer[self.at..self.at + bytes]);
         self.at += bytes;
         Ok(bytes)
+    }
+}
+
+/// A file that its caller has opened.
+pub struct SourceFile {
+    pub file: File,
+    pub bytes: u64,
+}
+
+impl FileBytes for SourceFile {
+    fn len(&self) -> u64 {
+        self.bytes
+    }
+
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact_at(out, offset)
     }
 }

@@ -53,7 +53,7 @@ fn create(connection: &mut Connection, table: &ImportTable) -> Result<()> {
 
 /// The rows of a file; how many there were.
 fn send(connection: &mut Connection, table: &ImportTable, source: &Source, read: &dyn Fn(u64)) -> Result<u64> {
-    let (columns, statement) = table.copy_statement(&source.titles);
+    let (columns, statement) = table.copy_statement(source);
     connection.send_query(&statement)?;
     let mut refused = None;
     loop {
@@ -80,6 +80,9 @@ fn send(connection: &mut Connection, table: &ImportTable, source: &Source, read:
     loop {
         match connection.next()? {
             Event::Error(report) => failure = Some(report),
+            Event::Complete(tag) if source.is_parquet() => {
+                rows = tag.rsplit(' ').next().and_then(|n| n.parse().ok()).unwrap_or(0)
+            }
             Event::Ready => break,
             _ => {}
         }
@@ -94,6 +97,11 @@ fn send(connection: &mut Connection, table: &ImportTable, source: &Source, read:
 
 /// The server counts records: the line of the file is found by reading it again.
 fn with_line(report: &Report, source: &Source, columns: &[(String, super::source::Form)]) -> String {
+    if source.is_parquet() {
+        // `COPY t, row 5, column a`: the file has no lines.
+        let place = report.context.as_deref().and_then(|context| context.split_once(", "));
+        return place.map_or_else(|| report.brief(), |(_, place)| format!("{place}: {}", report.brief()));
+    }
     let Some((record, rest)) = report.context.as_deref().and_then(record_of) else { return report.brief() };
     let (mut number, mut found) = (0_u64, None);
     // Stops once the record is found.

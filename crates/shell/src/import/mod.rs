@@ -25,7 +25,7 @@ use table::ImportTable;
 
 #[derive(Debug, Args)]
 pub struct ImportOptions {
-    /// CSV, or JSON with an object in each line or an array of objects
+    /// CSV, JSON with an object in each line or an array of objects, or Parquet
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// The database of a running server: postgres://USER@HOST:PORT/DATABASE [default: PGHOST etc., 127.0.0.1:5432]
@@ -49,7 +49,7 @@ pub struct ImportOptions {
     /// Print the CREATE TABLE, and load nothing
     #[arg(long)]
     dry_run: bool,
-    /// The format of the files [default: recognised by their beginning]
+    /// The format of the files; Parquet is always recognised [default: recognised by their beginning]
     #[arg(long, value_enum)]
     format: Option<ImportFormat>,
     /// The separator of CSV fields; \t is a tab [default: recognised by the file's beginning]

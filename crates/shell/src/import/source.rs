@@ -1,8 +1,11 @@
-//! A file to import: its format, and its rows with values as COPY takes them.
+//! A file to import: its format, and its rows with values as COPY takes them. Parquet goes to the server as it is.
 
 use std::fs::File;
-use std::io::{BufReader, Read, Seek as _, SeekFrom};
+use std::io::{BufRead as _, BufReader, Read, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use melba_parquet::{FileReader, SourceFile};
 
 use super::csv::{self, Dialect, Record};
 use super::guess::Guess;
@@ -13,6 +16,7 @@ use crate::Result;
 /// Bytes of the file's beginning, by which its format is recognised.
 const BEGINNING_BYTES: u64 = 256 << 10;
 const BUFFER_BYTES: usize = 1 << 20;
+const PARQUET_MAGIC: &[u8] = b"PAR1";
 const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// The command line's options for the format of files.
@@ -37,6 +41,7 @@ pub struct Source {
 enum FileKind {
     Csv { dialect: Dialect, has_header: bool },
     Json,
+    Parquet,
 }
 
 /// A column of a file.
@@ -46,6 +51,8 @@ pub struct Column {
     /// In the table.
     pub name: String,
     pub guess: Guess,
+    /// That the file itself says.
+    pub type_name: Option<String>,
 }
 
 /// How a column's values become fields of COPY.
@@ -83,20 +90,25 @@ impl Source {
             return Err(format!("{}: it is no file, which is read twice", path.display()));
         }
         let beginning = csv::beginning(&mut file, BEGINNING_BYTES).map_err(failed)?;
+        let (path, bytes) = (path.to_owned(), metadata.len());
+        if beginning.starts_with(PARQUET_MAGIC) {
+            return Ok(Source { path, bytes, kind: FileKind::Parquet, skipped: 0, titles: Vec::new() });
+        }
         if let Some(refusal) = refusal(&beginning) {
             return Err(format!("{}: {refusal}", path.display()));
         }
         let skipped = if beginning.starts_with(UTF8_MARK) { UTF8_MARK.len() } else { 0 };
         let text = &beginning[skipped..];
         let kind =
-            if dialects.is_json.unwrap_or_else(|| is_json(path, text)) { FileKind::Json } else { csv_kind(text, dialects) };
-        Ok(Source { path: path.to_owned(), bytes: metadata.len(), kind, skipped: skipped as u64, titles: Vec::new() })
+            if dialects.is_json.unwrap_or_else(|| is_json(&path, text)) { FileKind::Json } else { csv_kind(text, dialects) };
+        Ok(Source { path, bytes, kind, skipped: skipped as u64, titles: Vec::new() })
     }
 
     /// The recognised format, in words.
     pub fn description(&self) -> String {
         match &self.kind {
             FileKind::Json => "JSON".to_owned(),
+            FileKind::Parquet => "Parquet".to_owned(),
             FileKind::Csv { dialect, has_header } => {
                 let delimiter = match dialect.delimiter {
                     b'\t' => "tabs".to_owned(),
@@ -107,19 +119,49 @@ impl Source {
         }
     }
 
+    pub fn is_parquet(&self) -> bool {
+        matches!(self.kind, FileKind::Parquet)
+    }
+
+    /// The columns of a Parquet file, by its end.
+    fn parquet_columns(&mut self) -> Result<Vec<Column>> {
+        let file = File::open(&self.path).map_err(|e| e.to_string())?;
+        let said = |e: melba_parquet::DbError| {
+            e.fields().detail.as_ref().map_or_else(|| e.to_string(), |detail| format!("{e}: {detail}"))
+        };
+        let reader = FileReader::open(Arc::new(SourceFile { file, bytes: self.bytes })).map_err(said)?;
+        let types = reader.type_names().map_err(said)?;
+        let column = |(name, type_name): (String, String)| Column {
+            title: name.clone(),
+            name,
+            guess: Guess::default(),
+            type_name: Some(type_name),
+        };
+        let names = reader.columns().iter().map(|c| c.name.clone());
+        let columns: Vec<Column> = names.zip(types).map(column).collect();
+        self.titles = columns.iter().map(|c| (c.title.clone(), c.name.clone())).collect();
+        Ok(columns)
+    }
+
     /// All columns with their possible types.
     ///
     /// # Errors
     /// A record that is wrong, with its line.
     pub fn survey(&mut self, read: &mut dyn FnMut(u64)) -> Result<Vec<Column>> {
         let mut columns = Vec::new();
+        if self.is_parquet() {
+            read(self.bytes);
+            return self.parquet_columns().map_err(|e| format!("{}: {e}", self.path.display()));
+        }
         let result = match &self.kind {
+            FileKind::Parquet => Ok(()),
             FileKind::Csv { .. } => self.csv_records(read, &mut |names, record| {
                 if columns.is_empty() {
                     columns.extend(names.iter().map(|title| Column {
                         title: title.clone(),
                         name: String::new(),
                         guess: Guess::default(),
+                        type_name: None,
                     }));
                 }
                 let Some(record) = record else { return Ok(()) };
@@ -137,7 +179,12 @@ impl Source {
             FileKind::Json => json::rows(self.reader(read)?, &mut |_, object| {
                 for (title, value) in &object.0 {
                     let at = columns.iter().position(|column: &Column| column.title == *title).unwrap_or_else(|| {
-                        columns.push(Column { title: title.to_string(), name: String::new(), guess: Guess::default() });
+                        columns.push(Column {
+                            title: title.to_string(),
+                            name: String::new(),
+                            guess: Guess::default(),
+                            type_name: None,
+                        });
                         columns.len() - 1
                     });
                     match Value::of(value)? {
@@ -168,6 +215,18 @@ impl Source {
     ) -> Result<()> {
         let mut line = Vec::new();
         match &self.kind {
+            FileKind::Parquet => {
+                let mut reader = self.reader(read)?;
+                loop {
+                    let piece = reader.fill_buf().map_err(|e| e.to_string())?;
+                    if piece.is_empty() {
+                        return Ok(());
+                    }
+                    send(0, piece)?;
+                    let bytes = piece.len();
+                    reader.consume(bytes);
+                }
+            }
             FileKind::Csv { .. } => self.csv_records(read, &mut |_, record| {
                 let Some(record) = record else { return Ok(()) };
                 line.clear();
@@ -250,7 +309,6 @@ impl Read for Counted<'_> {
 fn refusal(beginning: &[u8]) -> Option<&'static str> {
     match beginning {
         [] => Some("the file is empty"),
-        [b'P', b'A', b'R', b'1', ..] => Some("Parquet is not supported yet; CSV and JSON lines are"),
         [0x1f, 0x8b, ..] | [0x28, 0xb5, 0x2f, 0xfd, ..] => Some("it is compressed; unpack it first"),
         [b'P', b'K', 3, 4, ..] => Some("it is an archive or a spreadsheet; CSV and JSON lines can be imported"),
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Some("it is UTF-16; convert it to UTF-8 first"),

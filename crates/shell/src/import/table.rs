@@ -44,6 +44,7 @@ impl ImportTable {
         }
         let typed = |column: Column| {
             let given = types.iter().find(|(name, _)| *name == column.name).map(|(_, given)| given.clone());
+            let given = given.or(column.type_name);
             TableColumn { type_name: given.unwrap_or_else(|| column.guess.type_name().to_owned()), name: column.name }
         };
         let columns: Vec<TableColumn> = columns.into_iter().map(typed).collect();
@@ -91,17 +92,18 @@ impl ImportTable {
     }
 
     /// A file's columns by their titles, as the table takes them; and the statement that copies them.
-    pub fn copy_statement(&self, titles: &[(String, String)]) -> (Vec<(String, Form)>, String) {
+    pub fn copy_statement(&self, source: &Source) -> (Vec<(String, Form)>, String) {
         let of_table =
             |name: &str| self.columns.iter().find(|column| column.name == name || super::names::name(&column.name) == name);
         let mut forms = Vec::new();
         let mut names = Vec::new();
-        for (title, name) in titles {
+        for (title, name) in &source.titles {
             let Some(column) = of_table(name) else { continue };
             forms.push((title.clone(), Form::of(&column.type_name)));
             names.push(identifier(&column.name));
         }
-        (forms, format!("COPY {} ({}) FROM STDIN", self.name, names.join(", ")))
+        let format = if source.is_parquet() { " (FORMAT parquet)" } else { "" };
+        (forms, format!("COPY {} ({}) FROM STDIN{format}", self.name, names.join(", ")))
     }
 }
 

@@ -17,11 +17,12 @@ use super::outcome::{CopyIn, CopyOut, Outcome};
 use super::program::PipedProgram;
 use super::progress::{ProgressCommand, Running};
 use melba_analyze::ExprKind;
-use melba_copy::{CopiedColumn, CopyFormat, CopyFrom, CopyOptions, CopyTo, ServerFile, StoredObject};
+use melba_copy::{CopiedColumn, CopyFormat, CopyFrom, CopyOptions, CopyTo, StoredObject};
 use melba_ddl::Lookup;
 use melba_expression::{Evaluation, NoSubPlans};
 use melba_expression::{Expression, compile_for_table};
 use melba_objects::{ObjectReader, ObjectWriter};
+use melba_parquet::SourceFile;
 use melba_parse::nodes::strings;
 use melba_table::{TableTarget, TableWriter, TargetBuilder};
 use melba_transaction::Tx;
@@ -261,7 +262,7 @@ fn copy_from(cx: &CopyEnvironment<'_>, s: &CopyStmt, options: CopyOptions) -> Re
     let bytes = file.metadata().map_or(0, |file| file.len());
     copy.running.set(BYTES_TOTAL, bytes as i64);
     if is_parquet {
-        copy.copy.load(Arc::new(ServerFile { file, bytes }))?;
+        copy.copy.load(Arc::new(SourceFile { file, bytes }))?;
         copy.running.set(BYTES_PROCESSED, bytes as i64);
         return Ok(Outcome::Done { tag: format!("COPY {}", copy.copy.finish()?) });
     }

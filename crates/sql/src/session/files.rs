@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use melba_catalog::privileges::RoleUse;
-use melba_copy::{ServerFile, StoredObject};
+use melba_copy::StoredObject;
 use melba_fmgr::{FileRequest, FileRows, RowColumn, Session};
 use melba_objects::ObjectReader;
-use melba_parquet::{ColumnLimits, FileReader, Scan, Source, Wanted, match_columns};
+use melba_parquet::{ColumnLimits, FileBytes, FileReader, Scan, SourceFile, Wanted, match_columns};
 use melba_types::{Batch, Datum, Oid, Result, err};
 
 use super::context::StatementContext;
@@ -119,12 +119,12 @@ fn within(error: melba_types::DbError, name: &str) -> melba_types::DbError {
 }
 
 fn open_file(name: &str) -> Result<FileReader> {
-    let source: Arc<dyn Source> = if melba_objects::is_url(name) {
+    let source: Arc<dyn FileBytes> = if melba_objects::is_url(name) {
         Arc::new(StoredObject(ObjectReader::open(name)?))
     } else {
         let file = fs::File::open(name).map_err(|e| file_error(name, "reading", &e))?;
         let bytes = file.metadata().map_err(|e| file_error(name, "reading", &e))?.len();
-        Arc::new(ServerFile { file, bytes })
+        Arc::new(SourceFile { file, bytes })
     };
     FileReader::open(source).map_err(|e| within(e, name))
 }
