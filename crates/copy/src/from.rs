@@ -1,13 +1,12 @@
 //! COPY FROM: input in pieces, rows in batches.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use melba_catalog::trigger_events::INSERT;
 use melba_encoding::{Encoding, utf8};
 use melba_engine::Transaction;
-use melba_fmgr::{Session, io};
-use melba_types::{Batch, Column, ColumnData, Datum, DbError, Kind, Oid, Result, SqlState, bail, err, oids};
+use melba_fmgr::io;
+use melba_types::{Batch, Column, Datum, DbError, Oid, Result, SqlState, bail, err};
 
 use super::binary::{self, Step};
 use super::csv::{self, Records};
@@ -15,6 +14,7 @@ use super::options::{CopyFormat, CopyOptions, Header};
 use super::plain::PlainLines;
 use super::spool::Spool;
 use super::text::{self, Line, Lines};
+use super::values::{push_fields, push_value};
 use super::{FieldKind, Fields};
 use melba_expression::Expression;
 use melba_expression::{Evaluation, NoSubPlans};
@@ -106,9 +106,9 @@ impl CopyFrom {
         let any_domain = sources.iter().any(|s| source_is_domain(&ctx, s.ty));
         let plain = !any_domain && !sources.is_empty() && options.default.is_none() && !options.ignore_errors;
         let plain = plain.then_some(sources.len());
-        let keeps_text = sources.iter().any(|s| options.force_not_null.contains(&s.name));
+        let keeps_text = sources.iter().any(|s| options.force_not_null.contains(&s.name) || options.force_null.contains(&s.name));
         let of_text = |fields| PlainLines::of_text(options.delimiter, &options.null, fields);
-        let of_csv = |fields| PlainLines::of_csv(options.delimiter, options.quote, &options.null, fields);
+        let of_csv = |fields| PlainLines::of_csv(options.delimiter, (options.quote, options.escape), &options.null, fields);
         CopyFrom {
             ctx,
             tx,
@@ -116,7 +116,7 @@ impl CopyFrom {
             force_not_null: sources.iter().map(|s| options.force_not_null.contains(&s.name)).collect(),
             framing: match options.format {
                 CopyFormat::Text => Framing::Text(Lines::new(), plain.map(of_text)),
-                // A null marker may be a value by FORCE_NOT_NULL.
+                // A null marker may be a value by FORCE_NOT_NULL, also in quotes by FORCE_NULL.
                 CopyFormat::Csv => Framing::Csv(Records::default(), plain.filter(|_| !keeps_text).map(of_csv)),
                 CopyFormat::Binary => Framing::Binary { header_read: false },
                 CopyFormat::Parquet => Framing::Parquet(Spool::default()),
@@ -665,96 +665,12 @@ impl RowLines {
     }
 }
 
-/// Appends fields, parts of the input, to their column, up to the first that the type does not take; how many.
-fn push_fields(
-    session: &dyn Session,
-    source: &InputColumn,
-    rows: usize,
-    input: &[u8],
-    part: impl Fn(usize) -> Option<Range<usize>>,
-    column: &mut Column,
-) -> usize {
-    let mut row = 0;
-    let field = |row| part(row).map(|part| &input[part]);
-    if column.validity.is_none() {
-        // The usual types of bulk loads, as long as no value is null: nothing is checked twice.
-        match (&mut column.data, source.ty) {
-            (ColumnData::Text(values), oids::TEXT) => row = values.push_parts(input, (0..rows).map_while(&part)),
-            (ColumnData::Int8(values), oids::INT8) => {
-                while row < rows
-                    && let Some(value) = field(row).and_then(|bytes| plain_integer(bytes, 18))
-                {
-                    values.push(value);
-                    row += 1;
-                }
-            }
-            (ColumnData::Int4(values), oids::INT4) => {
-                while row < rows
-                    && let Some(value) = field(row).and_then(|bytes| plain_integer(bytes, 9))
-                {
-                    values.push(value as i32);
-                    row += 1;
-                }
-            }
-            _ => {}
-        }
-    }
-    while row < rows {
-        match field(row) {
-            None => column.push_null(),
-            Some(bytes) if push_value(session, source, bytes, column).is_err() => break,
-            Some(_) => {}
-        }
-        row += 1;
-    }
-    row
-}
-
-/// Appends a value, which is UTF-8, to its column.
-#[inline]
-fn push_value(session: &dyn Session, source: &InputColumn, bytes: &[u8], column: &mut Column) -> Result<()> {
-    match (&column.data, source.ty) {
-        // The usual types of bulk loads are parsed directly.
-        (ColumnData::Text(_), oids::TEXT) => {
-            if !column.push_encoded(Kind::Text, bytes) {
-                bail!(INTERNAL_ERROR, "text was not taken");
-            }
-        }
-        (ColumnData::Int4(_), oids::INT4) if let Some(v) = plain_integer(bytes, 9) => column.push(Datum::Int4(v as i32)),
-        (ColumnData::Int8(_), oids::INT8) if let Some(v) = plain_integer(bytes, 18) => column.push(Datum::Int8(v)),
-        _ => {
-            let text = utf8(bytes)?;
-            column.push(io::text_in(session, source.ty, source.typmod, text)?);
-        }
-    }
-    Ok(())
-}
-
 fn empty_batch(writer: &TableWriter) -> Vec<Column> {
     writer.target.relation.columns.iter().map(|c| Column::with_capacity(c.kind, BATCH_ROWS)).collect()
 }
 
 fn source_is_domain(ctx: &Evaluation, ty: Oid) -> bool {
     ty.0 >= melba_catalog::classes::FIRST_USER_OID && ctx.catalog().type_(ty).is_some_and(|t| t.domain.is_some())
-}
-
-/// A decimal integer of at most `digits` digits and nothing else.
-fn plain_integer(bytes: &[u8], digits: usize) -> Option<i64> {
-    let (negative, digits_of) = match bytes {
-        [b'-', rest @ ..] => (true, rest),
-        rest => (false, rest),
-    };
-    if digits_of.is_empty() || digits_of.len() > digits {
-        return None;
-    }
-    let mut value = 0i64;
-    for c in digits_of {
-        if !c.is_ascii_digit() {
-            return None;
-        }
-        value = value * 10 + i64::from(c - b'0');
-    }
-    Some(if negative { -value } else { value })
 }
 
 fn shown(bytes: &[u8]) -> String {

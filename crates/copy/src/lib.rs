@@ -18,6 +18,7 @@ mod parquet_out;
 mod plain;
 mod spool;
 mod text;
+mod values;
 
 pub use format::{CopiedColumn, CopyTo};
 pub use from::CopyFrom;

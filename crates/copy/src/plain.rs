@@ -1,15 +1,17 @@
 //! The fast path of the text and CSV formats: many lines at a time, then column by column.
 //!
 //! It takes lines from the start of the input up to the first one that is not a row of literal values: one with a backslash
-//! (except the null marker) or, in CSV, a quote, with a carriage return, a zero byte, bytes that are not UTF-8, or another number
-//! of fields. The general path decides the meaning or the error of such a line.
+//! (except the null marker) or, in CSV, a quote inside of a value, with a carriage return, a zero byte, bytes that are not UTF-8, or
+//! another number of fields. The general path decides the meaning or the error of such a line.
 
 use std::ops::Range;
 
-use memchr::{memchr2, memchr3_iter};
+use memchr::{memchr, memchr2, memchr3_iter};
 
 /// Bytes of the input that are scanned for one batch.
 const WINDOW_BYTES: usize = 1 << 20;
+/// Beside the end of a field: quotes stand around it.
+const QUOTED: u32 = 1 << 31;
 
 /// Finds the fields of lines.
 pub(super) struct PlainLines {
@@ -19,8 +21,10 @@ pub(super) struct PlainLines {
     null: Vec<u8>,
     /// The null marker begins with the only backslash that it has.
     null_is_escape: bool,
+    /// Values may be quoted; inside of quotes this byte is special, too.
+    escape: Option<u8>,
     fields: usize,
-    /// End of each field of the lines found, one line after the other.
+    /// End of each field of the lines found, one line after the other, and whether it is `QUOTED`.
     ends: Vec<u32>,
 }
 
@@ -29,12 +33,13 @@ impl PlainLines {
     pub fn of_text(delimiter: u8, null: &str, fields: usize) -> PlainLines {
         let null = null.as_bytes().to_vec();
         let null_is_escape = matches!(&null[..], [b'\\', rest @ ..] if !rest.is_empty() && !rest.contains(&b'\\'));
-        PlainLines { delimiter, special: b'\\', null, null_is_escape, fields, ends: Vec::new() }
+        PlainLines { delimiter, special: b'\\', null, null_is_escape, escape: None, fields, ends: Vec::new() }
     }
 
-    /// Of CSV, whose escape character is special between quotes only.
-    pub fn of_csv(delimiter: u8, quote: u8, null: &str, fields: usize) -> PlainLines {
-        PlainLines { delimiter, special: quote, null: null.as_bytes().to_vec(), null_is_escape: false, fields, ends: Vec::new() }
+    /// Of CSV.
+    pub fn of_csv(delimiter: u8, (quote, escape): (u8, u8), null: &str, fields: usize) -> PlainLines {
+        let null = null.as_bytes().to_vec();
+        PlainLines { delimiter, special: quote, null, null_is_escape: false, escape: Some(escape), fields, ends: Vec::new() }
     }
 
     /// Finds whole lines, at most `rows_max`, and returns how many there are.
@@ -42,18 +47,26 @@ impl PlainLines {
         self.ends.clear();
         let window = &input[..input.len().min(WINDOW_BYTES)];
         let (mut rows, mut in_row, mut start) = (0, 0, 0);
+        // Where the quotes around the present field end.
+        let (mut unquoted_from, mut quoted) = (0, 0);
         for at in memchr3_iter(self.delimiter, b'\n', self.special, window) {
+            if at < unquoted_from {
+                continue;
+            }
             if window[at] == self.special {
                 if at == start && self.is_null_at(window, at) {
                     continue;
                 }
-                break;
+                let Some(end) = self.closing_quote(window, at).filter(|_| at == start) else { break };
+                (unquoted_from, quoted) = (end + 1, QUOTED);
+                continue;
             }
             let last = in_row + 1 == self.fields;
-            if last != (window[at] == b'\n') {
+            let ends_quoted = quoted == 0 || at == unquoted_from;
+            if last != (window[at] == b'\n') || !ends_quoted {
                 break;
             }
-            self.ends.push(at as u32);
+            self.ends.push(at as u32 | std::mem::take(&mut quoted));
             start = at + 1;
             in_row += 1;
             if last {
@@ -75,6 +88,14 @@ impl PlainLines {
         }
     }
 
+    /// Where a quoted value ends that begins here, if it is literal and on one line.
+    fn closing_quote(&self, window: &[u8], at: usize) -> Option<usize> {
+        let escape = self.escape?;
+        let end = at + 1 + memchr(self.special, &window[at + 1..])?;
+        let value = &window[at + 1..end];
+        memchr2(b'\n', if escape == self.special { b'\n' } else { escape }, value).is_none().then_some(end)
+    }
+
     fn is_null_at(&self, window: &[u8], at: usize) -> bool {
         let after = window.get(at + self.null.len());
         self.null_is_escape && window[at..].starts_with(&self.null) && after.is_some_and(|c| *c == self.delimiter || *c == b'\n')
@@ -82,14 +103,21 @@ impl PlainLines {
 
     /// Bytes that the first lines take, with their newlines.
     pub fn bytes(&self, rows: usize) -> usize {
-        if rows == 0 { 0 } else { self.ends[rows * self.fields - 1] as usize + 1 }
+        if rows == 0 { 0 } else { self.end(rows * self.fields - 1) + 1 }
+    }
+
+    fn end(&self, at: usize) -> usize {
+        (self.ends[at] & !QUOTED) as usize
     }
 
     /// The position of field `i` of a line; `None` when it is null. `input` is the text in which the lines were found.
     #[inline]
     pub fn field(&self, input: &[u8], row: usize, i: usize) -> Option<Range<usize>> {
         let at = row * self.fields + i;
-        let start = if at == 0 { 0 } else { self.ends[at - 1] as usize + 1 };
+        let start = if at == 0 { 0 } else { self.end(at - 1) + 1 };
+        if self.ends[at] & QUOTED != 0 {
+            return Some(start + 1..self.end(at) - 1);
+        }
         let field = start..self.ends[at] as usize;
         if field.len() == self.null.len() && input[field.clone()] == self.null { None } else { Some(field) }
     }
@@ -126,14 +154,37 @@ mod tests {
     }
 
     #[test]
-    fn csv_lines_without_quotes_are_found() {
-        let mut two = PlainLines::of_csv(b',', b'"', "", 2);
+    fn csv_lines_without_quotes_in_values_are_found() {
+        let mut two = PlainLines::of_csv(b',', (b'"', b'"'), "", 2);
         let expected = [row(&[Some("1"), Some("a\\b")]), row(&[None, Some("\\.")])];
-        for rest in [&b"2,\"b\"\n"[..], b"2,b\"\"\n", b"2,b\r\n", b"2,\0\n", b"2\n", b"2,b,c\n", b"2,b", b"2,\"b\"\n3,c\n4,d\r\n"]
-        {
+        for rest in [
+            &b"2,\"b\"\"\"\n"[..],
+            b"2,b\"\"\n",
+            b"2,b\r\n",
+            b"2,\0\n",
+            b"2\n",
+            b"2,b,c\n",
+            b"2,b",
+            b"2,\"b\nb\"\n3,c\n",
+            b"2,\"b\"c\n",
+            b"2, \"b\"\n",
+            b"2,\"b\n",
+            b"\"2\",\"b\"",
+            b"\"2,b\"\n",
+            b"2,\"\xff\"\n",
+        ] {
             let input = [b"1,a\\b\n,\\.\n", rest].concat();
             assert_eq!(found(&mut two, &input), expected, "{:?}", String::from_utf8_lossy(rest));
         }
+    }
+
+    #[test]
+    fn quotes_around_values_are_not_part_of_them() {
+        let mut two = PlainLines::of_csv(b',', (b'"', b'"'), "nil", 2);
+        let expected = [row(&[Some("1,2"), Some("")]), row(&[Some("nil"), None]), row(&[Some("\\"), Some("a")])];
+        assert_eq!(found(&mut two, b"\"1,2\",\"\"\n\"nil\",nil\n\"\\\",a\n"), expected);
+        let mut escaped = PlainLines::of_csv(b',', (b'"', b'\\'), "", 2);
+        assert_eq!(found(&mut escaped, b"\"1\",\"a\"\n2,\"\\\"\"\n"), [row(&[Some("1"), Some("a")])]);
     }
 
     #[test]

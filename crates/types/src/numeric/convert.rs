@@ -33,6 +33,12 @@ pub const fn typmod(precision: i32, scale: i32) -> i32 {
     ((precision << 16) | (scale & 0x7ff)) + 4
 }
 
+/// The precision and scale that a typmod demands.
+pub fn precision_and_scale(typmod: i32) -> Option<(i32, i32)> {
+    let packed = typmod - 4;
+    (packed >= 0).then_some((packed >> 16 & 0xffff, ((packed & 0x7ff) ^ 1024) - 1024))
+}
+
 impl Numeric {
     /// 15 significant digits, as PostgreSQL takes them.
     pub fn from_f64(v: f64) -> Numeric {
@@ -132,13 +138,7 @@ impl Numeric {
 
     /// Applies numeric(precision, scale): rounds, and raises 22003 when too many digits remain before the point.
     pub fn apply_typmod(&self, typmod: i32) -> Result<Numeric> {
-        if typmod < 4 {
-            return Ok(self.clone());
-        }
-        let (precision, scale) = ((typmod - 4) >> 16 & 0xffff, (((typmod - 4) & 0x7ff) ^ 1024) - 1024);
-        if self.is_nan() {
-            return Ok(self.clone());
-        }
+        let Some((precision, scale)) = precision_and_scale(typmod).filter(|_| !self.is_nan()) else { return Ok(self.clone()) };
         if self.is_infinite() {
             return Err(field_overflow()
                 .detail(format!("A field with precision {precision}, scale {scale} cannot hold an infinite value.")));
