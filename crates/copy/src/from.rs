@@ -14,7 +14,7 @@ use super::options::{CopyFormat, CopyOptions, Header};
 use super::plain::PlainLines;
 use super::spool::Spool;
 use super::text::{self, Line, Lines};
-use super::values::{push_fields, push_value};
+use super::values::{InputColumn, push_fields, push_value};
 use super::{FieldKind, Fields};
 use melba_expression::Expression;
 use melba_expression::{Evaluation, NoSubPlans};
@@ -27,15 +27,6 @@ pub(crate) const BATCH_ROWS: usize = 4096;
 const BATCH_BYTES: usize = 4 << 20;
 /// Longest piece of input that an error's context shows.
 const SHOWN_BYTES_MAX: usize = 100;
-
-/// A column that the input has.
-pub(crate) struct InputColumn {
-    /// Position in the table.
-    pub at: usize,
-    pub name: Arc<str>,
-    pub ty: Oid,
-    pub typmod: i32,
-}
 
 /// Finds rows in the input.
 enum Framing {

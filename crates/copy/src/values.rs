@@ -2,6 +2,7 @@
 //! input function has all others, and the errors.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use melba_encoding::utf8;
 use melba_fmgr::{Session, io};
@@ -11,9 +12,16 @@ use melba_types::datetime::{
 };
 use melba_types::numeric::SMALL_SCALE_MAX;
 use melba_types::numeric::convert::precision_and_scale;
-use melba_types::{ByteStrings, Column, ColumnData, Datum, Mantissas, Numeric, Result, oids};
+use melba_types::{ByteStrings, Column, ColumnData, Datum, Mantissas, Numeric, Oid, Result, oids};
 
-use super::from::InputColumn;
+/// A column that the input has.
+pub(crate) struct InputColumn {
+    /// Position in the table.
+    pub at: usize,
+    pub name: Arc<str>,
+    pub ty: Oid,
+    pub typmod: i32,
+}
 
 /// Decimal digits that fit a word, whatever they are.
 const WORD_DIGITS: usize = 18;
