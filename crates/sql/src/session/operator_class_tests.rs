@@ -22,6 +22,7 @@ fn harness() -> Harness {
 #[test]
 fn orders_by_functions_of_users_are_refused() {
     let mut h = harness();
+    h.query("create type er as range (subtype = e)");
     for statement in [
         "select v from es order by v",
         "select distinct v from es",
@@ -36,10 +37,10 @@ fn orders_by_functions_of_users_are_refused() {
         "create index on es ((array[v]))",
         "create table keyed (v e primary key)",
         "create table parted (v e) partition by range (v)",
-        "create type er as range (subtype = e)",
+        "select r from (select er('c', 'a') r) r",
     ] {
         let answer = h.query(statement);
-        assert!(answer.starts_with("E0A000"), "{statement}: {answer}");
+        assert!(answer.contains("E0A000"), "{statement}: {answer}");
     }
     let answer = h.query("select v from es order by v using <%");
     assert!(answer.starts_with("E0A000"), "{answer}");
