@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use melba_types::key::KeyType;
 use melba_types::{Oid, oids};
 
 use crate::builtin::BUILTINS;
@@ -346,7 +347,10 @@ impl Catalog {
         let is_polymorphic = [oids::ANYARRAY, oids::ANYENUM, oids::ANYRANGE, oids::ANYMULTIRANGE, oids::RECORD].contains(&other);
         match is_polymorphic {
             true => self.is_binary_coercible(ty, other),
-            false => self.kind_of(self.base_type(ty)).is_some_and(|kind| self.kind_of(other) == Some(kind)),
+            false => {
+                let ty = self.base_type(ty);
+                has_same_keys(ty, other) && self.kind_of(ty).is_some_and(|kind| self.kind_of(other) == Some(kind))
+            }
         }
     }
 
@@ -384,10 +388,13 @@ impl Catalog {
         let ty = self.base_type(ty);
         match is_of_users(class.oid) {
             // A class of users may have given the type, or its elements, another order.
-            false => matches!(self.type_order(ty), TypeOrder::Own) && self.ordering_function(ty).is_none(),
+            false => {
+                let is_own = matches!(self.type_order(ty), TypeOrder::Own) && self.ordering_function(ty).is_none();
+                is_own && has_same_keys(ty, class.input_type)
+            }
             true => match (self.built_in_order(class), self.type_order(ty)) {
                 (Some(own), TypeOrder::Of(other)) => own == other,
-                (Some(own), TypeOrder::Own) => own == ty || self.is_binary_coercible(ty, own),
+                (Some(own), TypeOrder::Own) => own == ty || has_same_keys(ty, own) && self.is_binary_coercible(ty, own),
                 _ => false,
             },
         }
@@ -408,4 +415,10 @@ impl Catalog {
     pub fn family_of_member(&self, member: Oid) -> Option<&Arc<OperatorFamily>> {
         self.operator_families.iter().find(|f| f.member_oids().any(|oid| oid == member))
     }
+}
+
+/// Whether keys of two built-in types that are held alike are the same: not where one ignores blanks at the end, or case.
+fn has_same_keys(ty: Oid, other: Oid) -> bool {
+    let ignores = |ty| matches!(KeyType::of_builtin(ty), Some(KeyType::Bpchar | KeyType::Mapped(_)));
+    ty == other || !ignores(ty) && !ignores(other)
 }

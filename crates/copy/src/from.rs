@@ -59,6 +59,8 @@ pub struct CopyFrom {
     force_not_null: Vec<bool>,
     pub(crate) batch: Vec<Column>,
     batch_bytes: usize,
+    /// What each row takes beside its input, at most: char(n) is filled up.
+    padding_bytes: usize,
     /// Line of each row in the batch, and of those written.
     pub(crate) lines: Vec<u64>,
     row_lines: RowLines,
@@ -91,6 +93,7 @@ impl CopyFrom {
             InputColumn { at: *at, name: c.name.clone(), ty: c.ty, typmod: c.typmod }
         };
         let sources: Vec<InputColumn> = columns.iter().map(source).collect();
+        let padding_bytes = sources.iter().filter_map(InputColumn::padded_to).sum();
         let keeps = |at: &usize| !columns.contains(at) || options.default.is_some();
         let defaults = (0..relation.columns.len()).filter(keeps).map(|at| (at, defaults[at].take())).collect();
         // Nulls of a domain may be refused, bad values skipped, defaults used: the general path does that.
@@ -123,6 +126,7 @@ impl CopyFrom {
             batch: empty_batch(&writer),
             writer,
             batch_bytes: 0,
+            padding_bytes,
             lines: Vec::new(),
             row_lines: RowLines::default(),
             line: 0,
@@ -286,16 +290,17 @@ impl CopyFrom {
             return Ok(0);
         }
         let before = self.lines.len();
+        let rows_max = (BATCH_ROWS - before).min(BATCH_BYTES / self.padding_bytes.max(1)).max(1);
         let (plain, mut rows) = match &mut self.framing {
             Framing::Text(lines, Some(plain)) => {
-                let rows = plain.find(input, BATCH_ROWS - before);
+                let rows = plain.find(input, rows_max);
                 if rows == 0 || lines.take_plain().is_err() {
                     return Ok(0);
                 }
                 (plain, rows)
             }
             Framing::Csv(records, Some(plain)) if records.is_at_start() => {
-                let rows = plain.find(input, BATCH_ROWS - before);
+                let rows = plain.find(input, rows_max);
                 (plain, rows)
             }
             _ => return Ok(0),
@@ -315,7 +320,7 @@ impl CopyFrom {
         }
         self.lines.extend(self.line + 1..=self.line + rows as u64);
         self.line += rows as u64;
-        self.batch_bytes += bytes;
+        self.batch_bytes += bytes + rows * self.padding_bytes;
         self.flush_full()?;
         Ok(bytes)
     }
@@ -369,7 +374,7 @@ impl CopyFrom {
             self.push_defaults()?;
             self.end_row(first_line);
         }
-        self.batch_bytes += taken;
+        self.batch_bytes += taken + self.padding_bytes;
         self.flush_full()?;
         Ok(Some(taken))
     }
@@ -555,7 +560,7 @@ impl CopyFrom {
                 }
                 self.push_defaults()?;
                 self.end_row(self.line);
-                self.batch_bytes += length;
+                self.batch_bytes += length + self.padding_bytes;
                 self.flush_full()?;
                 Ok(Some(length))
             }

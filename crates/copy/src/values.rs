@@ -23,6 +23,13 @@ pub(crate) struct InputColumn {
     pub typmod: i32,
 }
 
+impl InputColumn {
+    /// The length that values of char(n) are filled up to.
+    pub fn padded_to(&self) -> Option<usize> {
+        (self.ty == oids::BPCHAR && self.typmod > TYPMOD_HEADER).then(|| (self.typmod - TYPMOD_HEADER) as usize)
+    }
+}
+
 /// Decimal digits that fit a word, whatever they are.
 const WORD_DIGITS: usize = 18;
 /// What the typmod of a string is more than its length.
@@ -49,8 +56,8 @@ pub(super) fn push_fields(
             // No string has more characters than bytes.
             values.push_parts(input, (0..rows).map_while(&part).take_while(|part| part.len() <= longest))
         }
-        (ColumnData::Text(values), oids::BPCHAR) if source.typmod > TYPMOD_HEADER => {
-            push_padded(values, (source.typmod - TYPMOD_HEADER) as usize, (0..rows).map_while(field))
+        (ColumnData::Text(values), oids::BPCHAR) if let Some(length) = source.padded_to() => {
+            push_padded(values, length, (0..rows).map_while(field))
         }
         (ColumnData::Int2(values), oids::INT2) => {
             push_words(values, (0..rows).map_while(field), |bytes| integer(bytes, 4).map(|v| v as i16))
@@ -283,6 +290,12 @@ mod tests {
         ] {
             assert_eq!(timestamp(text.as_bytes()), None, "{text}");
         }
+    }
+
+    #[test]
+    fn only_columns_of_a_length_are_filled_up() {
+        let column = |ty, typmod| InputColumn { at: 0, name: "c".into(), ty, typmod }.padded_to();
+        assert_eq!((column(oids::BPCHAR, 7), column(oids::BPCHAR, -1), column(oids::VARCHAR, 7)), (Some(3), None, None));
     }
 
     #[test]

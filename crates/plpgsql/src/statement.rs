@@ -43,7 +43,7 @@ impl Parser<'_> {
         self.expect_word("end")?;
         self.end_label(label.as_deref())?;
         self.scope = outer;
-        Ok(PlpgsqlStatement { line, kind: StatementKind::Block(Box::new(StatementBlock { label, declares, body, exceptions })) })
+        Ok(PlpgsqlStatement::new(line, StatementKind::Block(Box::new(StatementBlock { label, declares, body, exceptions }))))
     }
 
     pub fn end_label(&mut self, label: Option<&str>) -> Result<()> {
@@ -193,7 +193,7 @@ impl Parser<'_> {
                 StatementKind::Sql { query, into }
             }
         };
-        Ok(Some(PlpgsqlStatement { line, kind }))
+        Ok(Some(PlpgsqlStatement::new(line, kind)))
     }
 
     /// `target := expression`, if the text here is one.
@@ -232,7 +232,7 @@ impl Parser<'_> {
         self.advance();
         value.form = Form::Assignment;
         value.shown = format!("{shown} {operator} {}", value.text).into();
-        Ok(Some(PlpgsqlStatement { line, kind: StatementKind::Assign { target, value } }))
+        Ok(Some(PlpgsqlStatement::new(line, StatementKind::Assign { target, value })))
     }
 
     /// A statement that looks like an assignment has no variable as its target.

@@ -135,7 +135,15 @@ pub struct Function {
 pub struct PlpgsqlStatement {
     /// Counted from 1.
     pub line: u32,
+    /// That of its kind.
+    pub name: &'static str,
     pub kind: StatementKind,
+}
+
+impl PlpgsqlStatement {
+    pub fn new(line: u32, kind: StatementKind) -> PlpgsqlStatement {
+        PlpgsqlStatement { line, name: kind.name(), kind }
+    }
 }
 
 #[derive(Clone, Debug)]

@@ -74,3 +74,36 @@ fn functions_that_cannot_support_a_class_are_refused() {
         assert!(answer.starts_with("E42P17"), "{function}: {answer}");
     }
 }
+
+/// Keys of text are not those of char(n), which ignore blanks at the end.
+#[test]
+fn built_in_functions_of_a_type_with_other_keys_give_no_order() {
+    let mut h = Harness::new();
+    for ty in ["text", "varchar"] {
+        let made = h.query(&format!(
+            "create function {ty}_eq({ty}, {ty}) returns bool language internal immutable strict as 'bpchareq';
+             create function {ty}_lt({ty}, {ty}) returns bool language internal immutable strict as 'bpcharlt';
+             create function {ty}_cmp({ty}, {ty}) returns int language internal immutable strict as 'bpcharcmp';
+             create operator =~= (leftarg = {ty}, rightarg = {ty}, function = {ty}_eq, commutator = =~=, hashes, merges);
+             create operator <~ (leftarg = {ty}, rightarg = {ty}, function = {ty}_lt);
+             create operator class {ty}_padded for type {ty} using btree as operator 1 <~, operator 3 =~=, function 1 {ty}_cmp({ty}, {ty});
+             create table of_{ty} (v {ty});
+             insert into of_{ty} values ('a'), ('a '), ('b')"
+        ));
+        assert!(made.ends_with("C:INSERT 0 3 Z:I"), "{made}");
+        assert_eq!(h.lines(&format!("select count(*) from of_{ty} a join of_{ty} b on a.v =~= b.v")), "5", "{ty}");
+        for refused in [
+            format!("create unique index on of_{ty} (v {ty}_padded)"),
+            format!("create table parted_{ty} (v {ty}) partition by list (v {ty}_padded)"),
+            format!("select v from of_{ty} order by v using <~"),
+        ] {
+            let answer = h.query(&refused);
+            assert!(answer.starts_with("E0A000"), "{refused}: {answer}");
+        }
+    }
+    let answer = h.query(
+        "create operator class v_default default for type varchar using btree as operator 1 <~, operator 3 =~=, function 1 varchar_cmp(varchar, varchar);
+         select distinct v from of_varchar",
+    );
+    assert!(answer.contains("E0A000"), "{answer}");
+}

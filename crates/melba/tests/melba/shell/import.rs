@@ -83,5 +83,5 @@ fn after_an_error_nothing_is_there() {
     assert_eq!(out, "0\n");
     std::fs::write(&bad, b"PAR1....").expect("a file");
     let (code, _, error) = import(&[]);
-    assert!(code == Some(1) && error.contains("Parquet is not supported yet"), "{error}");
+    assert!(code == Some(1) && error.contains("not a Parquet file"), "{error}");
 }

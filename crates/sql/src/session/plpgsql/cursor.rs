@@ -229,7 +229,7 @@ fn portal_rounds(
             found = true;
             value::assign_row(frame, target, shape, &batch, row)?;
             let flow = frame.statements(&body.body)?;
-            if let Some(flow) = flow.after_round(body) {
+            if let Some(flow) = frame.after_round(flow, body) {
                 last = flow;
                 break 'rows;
             }

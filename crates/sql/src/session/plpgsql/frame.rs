@@ -15,25 +15,13 @@ use super::super::error_context::{self, Entered, ErrorContext};
 use super::program::{PreparedPiece, Program};
 use super::returned::Returned;
 
-/// Where the statements continue.
+/// Where the statements continue; EXIT and CONTINUE at the frame's label. A word, which a result is returned with in registers.
+#[derive(Clone, Copy)]
 pub(super) enum StatementFlow {
     Next,
-    Exit(Option<Arc<str>>),
-    Continue(Option<Arc<str>>),
+    Exit,
+    Continue,
     Return,
-}
-
-impl StatementFlow {
-    /// Where a loop continues whose body ended with this: `None` for the next round.
-    pub fn after_round(self, body: &Loop) -> Option<StatementFlow> {
-        let is_own = |label: &Option<Arc<str>>| label.is_none() || *label == body.label;
-        match self {
-            StatementFlow::Next => None,
-            StatementFlow::Continue(label) if is_own(&label) => None,
-            StatementFlow::Exit(label) if is_own(&label) => Some(StatementFlow::Next),
-            other => Some(other),
-        }
-    }
 }
 
 /// A field to be assigned to.
@@ -87,6 +75,8 @@ pub(super) struct Frame<'a> {
     /// The error on its way out has its line of context.
     pub located: bool,
     pub settings_version: u64,
+    /// Where the last EXIT or CONTINUE goes: to the innermost loop without one.
+    pub label: Option<Arc<str>>,
     /// Of the statement that runs.
     pub line: u32,
     /// Its name.
@@ -120,6 +110,7 @@ impl<'a> Frame<'a> {
             handled: None,
             located: false,
             settings_version: context.session.settings_version(),
+            label: None,
             line: 0,
             statement: "",
             program,
@@ -134,6 +125,18 @@ impl<'a> Frame<'a> {
 }
 
 impl Frame<'_> {
+    /// Where a loop continues whose body ended with `flow`: `None` for the next round.
+    #[inline]
+    pub fn after_round(&self, flow: StatementFlow, body: &Loop) -> Option<StatementFlow> {
+        let is_own = || self.label.is_none() || self.label == body.label;
+        match flow {
+            StatementFlow::Next => None,
+            StatementFlow::Continue if is_own() => None,
+            StatementFlow::Exit if is_own() => Some(StatementFlow::Next),
+            other => Some(other),
+        }
+    }
+
     pub fn set_found(&mut self, found: bool) {
         let variable = self.program.tree.found;
         self.values[variable] = Datum::Bool(found);
@@ -211,7 +214,7 @@ impl Frame<'_> {
         if std::mem::replace(&mut self.located, true) {
             return e;
         }
-        e.within(self.place(statement.line, statement.kind.name()))
+        e.within(self.place(statement.line, statement.name))
     }
 
     /// Until it is dropped, the present statement is one that runs functions of others, by the piece of SQL.

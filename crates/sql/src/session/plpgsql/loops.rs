@@ -16,7 +16,7 @@ pub fn endless_loop(frame: &mut Frame<'_>, body: &Loop) -> Result<StatementFlow>
     loop {
         frame.context.session.interrupt.check()?;
         let flow = frame.statements(&body.body)?;
-        if let Some(flow) = flow.after_round(body) {
+        if let Some(flow) = frame.after_round(flow, body) {
             return Ok(flow);
         }
     }
@@ -26,7 +26,7 @@ pub fn while_loop(frame: &mut Frame<'_>, condition: &Expression, body: &Loop) ->
     while value::holds(frame, condition)? {
         frame.context.session.interrupt.check()?;
         let flow = frame.statements(&body.body)?;
-        if let Some(flow) = flow.after_round(body) {
+        if let Some(flow) = frame.after_round(flow, body) {
             return Ok(flow);
         }
     }
@@ -62,7 +62,7 @@ pub fn integer_loop(
             value => *value = Datum::Int4(at),
         }
         let flow = frame.statements(&body.body)?;
-        if let Some(flow) = flow.after_round(body) {
+        if let Some(flow) = frame.after_round(flow, body) {
             last = flow;
             break;
         }
@@ -123,7 +123,7 @@ pub fn array_loop(frame: &mut Frame<'_>, target: &Target, slice: i32, array: &Ex
         };
         value::assign(frame, target, item)?;
         let flow = frame.statements(&body.body)?;
-        if let Some(flow) = flow.after_round(body) {
+        if let Some(flow) = frame.after_round(flow, body) {
             last = flow;
             break;
         }

@@ -25,6 +25,8 @@ use super::{field, program_cache, result, spare, trigger_values, value};
 struct PureFrame {
     /// `None` after an error.
     frame: Option<Box<Frame<'static>>>,
+    /// The frame's.
+    program: Arc<Program>,
     session: Arc<SessionState>,
     /// The key of its spare frames: the function, or the trigger.
     key: Oid,
@@ -53,14 +55,14 @@ impl PureFrame {
         };
         let program = frame.program.clone();
         let is_pure = *program.is_pure.get_or_init(|| is_pure_function(&mut frame));
-        let pure = PureFrame { frame: Some(frame), session: caller.session.clone(), key };
+        let pure = PureFrame { frame: Some(frame), program, session: caller.session.clone(), key };
         Ok(is_pure.then_some(pure))
     }
 
-    fn run(&mut self, run: impl FnOnce(&mut Frame<'_>) -> Result<Datum>) -> Result<Datum> {
+    fn run(&mut self, run: impl FnOnce(&mut Frame<'_>, &Program) -> Result<Datum>) -> Result<Datum> {
         let Some(mut frame) = self.frame.take() else { return Err(DbError::internal("a function runs again after its error")) };
         spare::restart_pure(&mut frame);
-        let value = run(&mut frame)?;
+        let value = run(&mut frame, &self.program)?;
         self.frame = Some(frame);
         Ok(value)
     }
@@ -76,9 +78,10 @@ impl Drop for PureFrame {
 
 impl PureRoutine for PureFrame {
     fn run(&mut self, args: &[Datum]) -> Result<Datum> {
-        PureFrame::run(self, |frame| {
+        PureFrame::run(self, |frame, program| {
             spare::set_inputs(frame, args);
-            result::value(frame)
+            frame.run_program(program)?;
+            result::result(frame)
         })
     }
 }
@@ -106,7 +109,7 @@ struct PureRows {
 
 impl PureTrigger for PureRows {
     fn run(&mut self, new: Datum) -> Result<Datum> {
-        self.pure.run(|frame| {
+        self.pure.run(|frame, _| {
             trigger_values::begin_row(frame, new);
             let row = result::run_row_trigger(frame, self.row_type)?;
             trigger_values::forget_rows(frame);

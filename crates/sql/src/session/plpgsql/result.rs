@@ -149,7 +149,7 @@ pub fn value(frame: &mut Frame<'_>) -> Result<Datum> {
 }
 
 /// The function's result, after its end.
-fn result(frame: &mut Frame<'_>) -> Result<Datum> {
+pub fn result(frame: &mut Frame<'_>) -> Result<Datum> {
     if let Some(value) = frame.returned.value.take() {
         return to_result(frame, value).map_err(|e| {
             let place = format!("PL/pgSQL function {}", frame.program.name);

@@ -5,14 +5,19 @@ use melba_types::{Datum, DbError, Result, err, limits, oids};
 
 use super::expression::PieceUse;
 use super::frame::{Frame, StatementFlow, Typed};
-use super::program::CatalogTypes;
+use super::program::{CatalogTypes, Program};
 use super::{cursor, diagnostics, exception, expression, field, loops, raise, result, sql, value};
 
 impl Frame<'_> {
     /// Runs the function to its end.
     pub fn run(&mut self) -> Result<()> {
-        limits::check_stack()?;
         let program = self.program.clone();
+        self.run_program(&program)
+    }
+
+    /// The same for callers that hold the frame's program.
+    pub fn run_program(&mut self, program: &Program) -> Result<()> {
+        limits::check_stack()?;
         run_statement(self, &program.tree.body).map(drop)
     }
 
@@ -31,7 +36,7 @@ impl Frame<'_> {
 }
 
 fn run_statement(frame: &mut Frame<'_>, statement: &PlpgsqlStatement) -> Result<StatementFlow> {
-    (frame.line, frame.statement) = (statement.line, statement.kind.name());
+    (frame.line, frame.statement) = (statement.line, statement.name);
     execute(frame, statement).map_err(|e| frame.locate(e, statement))
 }
 
@@ -63,8 +68,8 @@ fn execute(frame: &mut Frame<'_>, statement: &PlpgsqlStatement) -> Result<Statem
             {
                 return Ok(StatementFlow::Next);
             }
-            let label = label.clone();
-            return Ok(if *is_continue { StatementFlow::Continue(label) } else { StatementFlow::Exit(label) });
+            frame.label.clone_from(label);
+            return Ok(if *is_continue { StatementFlow::Continue } else { StatementFlow::Exit });
         }
         StatementKind::Return(given) => return return_value(frame, given),
         StatementKind::ReturnNext(given) => return_next(frame, given)?,
@@ -93,7 +98,7 @@ fn run_block(frame: &mut Frame<'_>, block: &StatementBlock, statement: &PlpgsqlS
         Some(exceptions) => exception::guarded(frame, block, exceptions)?,
     };
     Ok(match flow {
-        StatementFlow::Exit(Some(label)) if block.label.as_ref() == Some(&label) => StatementFlow::Next,
+        StatementFlow::Exit if block.label.is_some() && frame.label == block.label => StatementFlow::Next,
         flow => flow,
     })
 }
