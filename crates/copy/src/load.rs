@@ -23,7 +23,7 @@ impl CopyFrom {
         let mut scan = self.open(source).map_err(|e| self.in_file(e))?;
         let mut held = self.ctx.resources().held();
         while let Some((rows, columns)) = scan.next(BATCH_ROWS).map_err(|e| self.in_file(e))? {
-            held.set(columns.iter().map(|column| column.memory_bytes()).sum())?;
+            held.set(scan.memory_bytes() + columns.iter().map(|column| column.memory_bytes()).sum::<usize>())?;
             for (source, column) in self.sources.iter().zip(columns) {
                 self.batch[source.at] = column;
             }

@@ -33,4 +33,6 @@ pub struct FileBound {
 pub trait FileRows: Send {
     /// The next rows, `limit` at most; `None` at the end.
     fn next(&mut self, limit: usize) -> Result<Option<Batch>>;
+    /// Bytes that reading holds meanwhile.
+    fn memory_bytes(&self) -> usize;
 }

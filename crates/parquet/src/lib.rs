@@ -19,6 +19,7 @@ mod fit;
 mod levels;
 mod mapping;
 mod matching;
+mod pages;
 mod prune;
 mod reader;
 mod source;

@@ -2,12 +2,12 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
 use parquet::data_type::DataType;
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 use parquet::file::reader::{ChunkReader as _, Length as _};
-use parquet::file::serialized_reader::SerializedPageReader;
 
 use melba_fmgr::{Session, io, lookup};
 use melba_types::{Column, ColumnData, DbError, Kind, Oid, Result, bail, err, limits};
@@ -16,6 +16,7 @@ use crate::decode::{self, Raw, RowError};
 use crate::file_type::{FileField, FileType, type_name};
 use crate::fit::{self, Target};
 use crate::levels::{Assembly, Levels, Nesting};
+use crate::pages::{self, LargestPage};
 use crate::prune::{self, ColumnLimits};
 use crate::source::{Chunks, FileBytes};
 use crate::{TYPES_KEY, damaged};
@@ -194,6 +195,7 @@ fn scanned(session: &dyn Session, wanted: &Wanted, file: FileType, nesting: Opti
         target: Target { ty: to.0, typmod: to.1 },
         domain: domain[0],
         reader: None,
+        largest_page: LargestPage::default(),
         levels: Levels::default(),
     })
 }
@@ -207,6 +209,7 @@ struct Scanned {
     target: Target,
     domain: Option<Oid>,
     reader: Option<ColumnReader>,
+    largest_page: LargestPage,
     levels: Levels,
 }
 
@@ -230,6 +233,11 @@ impl Scan {
     pub fn within(mut self, limits: Vec<ColumnLimits>) -> Scan {
         self.limits = limits;
         self
+    }
+
+    /// Bytes that the decoders hold at most: of each column a page and a dictionary.
+    pub fn memory_bytes(&self) -> usize {
+        self.columns.iter().map(|column| 2 * column.largest_page.load(Ordering::Relaxed)).sum()
     }
 
     /// Whether the next row group may have a row within the limits, as far as its statistics tell.
@@ -281,7 +289,7 @@ impl Scan {
                 if start.checked_add(bytes).is_none_or(|end| end > self.chunks.len()) {
                     bail!(BAD_COPY_FILE_FORMAT, "invalid Parquet file: a column ends beyond the end of the file");
                 }
-                let pages = SerializedPageReader::new(Arc::new(self.chunks.clone()), chunk, rows, None).map_err(damaged)?;
+                let pages = pages::open(&self.chunks, chunk, rows, &column.largest_page).map_err(damaged)?;
                 Ok(get_column_reader(chunk.column_descr_ptr(), Box::new(pages)))
             };
             let reader = guarded(|| open().map_err(|e| (0, e)));

@@ -14,11 +14,12 @@ pub(super) struct FileScanOp {
     /// `None` before the first row and after the last.
     rows: Option<Box<dyn FileRows>>,
     begun: bool,
+    held: Option<Held>,
 }
 
 impl FileScanOp {
     pub fn new(node: Arc<FileScanNode>) -> FileScanOp {
-        FileScanOp { node, rows: None, begun: false }
+        FileScanOp { node, rows: None, begun: false, held: None }
     }
 
     fn open(&self, ctx: &ExecContext) -> Result<Option<Box<dyn FileRows>>> {
@@ -66,13 +67,15 @@ impl Operator for FileScanOp {
         ctx.check_interrupt()?;
         let batch = rows.next(limit.clamp(1, BATCH_ROWS))?;
         if batch.is_none() {
-            self.rows = None;
+            (self.rows, self.held) = (None, None);
+            return Ok(None);
         }
+        self.held.get_or_insert_with(|| ctx.resources().held()).set(rows.memory_bytes())?;
         Ok(batch)
     }
 
     fn rescan(&mut self, _ctx: &ExecContext) -> Result<()> {
-        (self.rows, self.begun) = (None, false);
+        (self.rows, self.begun, self.held) = (None, false, None);
         Ok(())
     }
 }

@@ -111,6 +111,10 @@ impl FileRows for ParquetRows {
             self.scan = Some((name, scan));
         }
     }
+
+    fn memory_bytes(&self) -> usize {
+        self.scan.as_ref().map_or(0, |(_, scan)| scan.memory_bytes())
+    }
 }
 
 /// An error of a file, with its name.

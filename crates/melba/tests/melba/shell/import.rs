@@ -81,7 +81,39 @@ fn after_an_error_nothing_is_there() {
     let (_, out, _) =
         run(&["sql", "--data", path(&data), "-A", "-t", "-c", "select count(*) from pg_tables where schemaname = 'public'"]);
     assert_eq!(out, "0\n");
-    std::fs::write(&bad, b"PAR1....").expect("a file");
+    std::fs::write(&bad, b"PAR1....PAR1").expect("a file");
     let (code, _, error) = import(&[]);
-    assert!(code == Some(1) && error.contains("not a Parquet file"), "{error}");
+    assert!(code == Some(1) && error.contains("bad.csv: invalid Parquet file"), "{error}");
+}
+
+#[test]
+fn parquet_files_say_their_columns() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let (data, file) = (folder.path().join("data"), folder.path().join("Of May.parquet"));
+    let sql = |sql: &str| run(&["sql", "--data", path(&data), "--csv", "-t", "-c", sql]);
+    let query = "select i as id, i / 4.0::numeric(4, 2) as \"Share of it\", case when i > 1 then array['a', null] end as tags, \
+         date '2026-05-01' + i as day from generate_series(1, 2) i";
+    let (code, _, error) = sql(&format!("copy ({query}) to '{}' (format parquet)", path(&file)));
+    assert_eq!(code, Some(0), "{error}");
+    let (code, out, error) = run(&["import", path(&file), "--dry-run"]);
+    let expected = "CREATE TABLE of_may (
+    id integer,
+    \"Share of it\" numeric,
+    tags text[],
+    day date
+);
+";
+    assert_eq!((code, out.as_str()), (Some(0), expected), "{error}");
+    let (code, out, error) = run(&["import", path(&file), "--data", path(&data)]);
+    assert_eq!(code, Some(0), "{error}");
+    assert!(out.contains("of_may: 2 rows from ") && out.contains("(Parquet)"), "{out}");
+    let (_, out, error) = sql("select id, round(\"Share of it\", 2), tags, day from of_may order by id");
+    assert_eq!(out, "1,0.25,,2026-05-02\n2,0.50,\"{a,NULL}\",2026-05-03\n", "{error}");
+    // A value that a table does not take.
+    assert_eq!(sql("create table small (id smallint)").0, Some(0));
+    let narrow = folder.path().join("narrow.parquet");
+    let (code, _, error) = sql(&format!("copy (select 1 as id union all select 70000) to '{}' (format parquet)", path(&narrow)));
+    assert_eq!(code, Some(0), "{error}");
+    let (code, _, error) = run(&["import", path(&narrow), "--table", "small", "--append", "--data", path(&data)]);
+    assert!(code == Some(1) && error.contains("narrow.parquet: row 2, column id: value \"70000\" is out of range"), "{error}");
 }
