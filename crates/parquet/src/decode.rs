@@ -6,7 +6,7 @@ use melba_types::datetime::{
     DATE_INFINITY, DATE_NEGATIVE_INFINITY, MICROS_PER_DAY, TIMESTAMP_INFINITY, TIMESTAMP_NEGATIVE_INFINITY, UNIX_EPOCH_DATE,
     UNIX_EPOCH_MICROS, is_valid_date, is_valid_timestamp,
 };
-use melba_types::{ByteStrings, Column, ColumnData, Datum, DbError, Interval, Kind, Mantissas, Numeric, bail, err};
+use melba_types::{ByteStrings, Column, ColumnData, Datum, DbError, Interval, Kind, Mantissas, Numeric, bail, err, limits};
 
 use crate::file_type::{FileType, TimeResolution};
 
@@ -64,12 +64,12 @@ pub(crate) fn natural(ty: FileType, raw: Raw) -> Result<Column> {
             ColumnData::Datum(each(v.iter(), uuid)?)
         }
         (FileType::Text | FileType::Json, Raw::Bytes(v)) => {
-            let strings = strings(v.iter().map(ByteArray::data));
+            let strings = strings(v.iter().map(ByteArray::data))?;
             check_text(&strings)?;
             ColumnData::Text(strings)
         }
-        (FileType::Bytes, Raw::Bytes(v)) => ColumnData::Bytes(strings(v.iter().map(ByteArray::data))),
-        (FileType::Bytes, Raw::Fixed(v)) => ColumnData::Bytes(strings(v.iter().map(|v| v.data()))),
+        (FileType::Bytes, Raw::Bytes(v)) => ColumnData::Bytes(strings(v.iter().map(ByteArray::data))?),
+        (FileType::Bytes, Raw::Fixed(v)) => ColumnData::Bytes(strings(v.iter().map(|v| v.data()))?),
         _ => return Err((0, err!(BAD_COPY_FILE_FORMAT, "invalid Parquet file: values do not have their column's type"))),
     };
     Ok(Column::new(data))
@@ -194,10 +194,14 @@ fn interval(bytes: &[u8]) -> Result<Datum, DbError> {
     Ok(Datum::Interval(Interval { months, days, micros: i64::from(millis) * 1000 }))
 }
 
-fn strings<'a>(values: impl Iterator<Item = &'a [u8]>) -> ByteStrings {
+fn strings<'a>(values: impl Iterator<Item = &'a [u8]> + Clone) -> Result<ByteStrings> {
+    let bytes = values.clone().map(<[u8]>::len).sum();
+    // No batch has so many bytes, unless a single row has.
+    limits::check_request(bytes).map_err(|e| (0, e))?;
     let mut out = ByteStrings::default();
+    out.bytes.reserve_exact(bytes);
     values.for_each(|value| out.push(value));
-    out
+    Ok(out)
 }
 
 /// Texts are UTF-8 without zero bytes.

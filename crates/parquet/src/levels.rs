@@ -5,7 +5,15 @@
 
 use std::sync::Arc;
 
-use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Result, array, bail, err};
+use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Result, array, bail, err, limits};
+
+/// Values of an array at most: read, each takes up to a hundred bytes.
+pub(crate) const VALUES_MAX: usize = 1 << 23;
+
+/// The error of an array with more of them.
+pub(crate) fn too_long() -> DbError {
+    err!(PROGRAM_LIMIT_EXCEEDED, "an array in a Parquet file has more than {VALUES_MAX} values")
+}
 
 /// The levels of a column.
 #[derive(Default)]
@@ -43,6 +51,9 @@ impl Levels {
         if array.dims.iter().any(|dim| dim.lower_bound != 1) {
             return Err(err!(FEATURE_NOT_SUPPORTED, "Parquet has no arrays with a lower bound other than 1")
                 .hint("Cast the arrays to text."));
+        }
+        if array.elements.len() > VALUES_MAX {
+            return Err(too_long().hint("Cast the arrays to text."));
         }
         for (i, element) in array.elements.iter().enumerate() {
             self.definition.push(if element.is_null() { 2 * depth as i16 } else { 2 * depth as i16 + 1 });
@@ -98,12 +109,14 @@ impl Assembly<'_> {
     pub fn arrays(&self, mut value: impl FnMut() -> Datum) -> Result<Vec<Datum>, (usize, DbError)> {
         let mut out = Vec::new();
         let mut at = 0;
+        let mut ticker = limits::Ticker::new();
         while at < self.levels.definition.len() {
             let record = out.len();
             let later = self.levels.repetition[at + 1..].iter().position(|level| *level == 0);
             let end = later.map_or(self.levels.definition.len(), |after| at + 1 + after);
             let mut root = Part::Null;
             for i in at..end {
+                ticker.step().map_err(|e| (record, e))?;
                 let (definition, repetition) = (self.levels.definition[i], self.levels.repetition[i]);
                 self.add(&mut root, definition, repetition, &mut value).map_err(|e| (record, e))?;
             }

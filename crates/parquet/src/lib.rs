@@ -16,6 +16,7 @@
 mod decode;
 mod file_type;
 mod fit;
+mod footer;
 mod levels;
 mod mapping;
 mod matching;

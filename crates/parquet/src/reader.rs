@@ -2,11 +2,10 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
-use parquet::data_type::DataType;
-use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
+use parquet::data_type::{ByteArray, DataType};
+use parquet::file::metadata::ParquetMetaData;
 use parquet::file::reader::{ChunkReader as _, Length as _};
 
 use melba_fmgr::{Session, io, lookup};
@@ -15,13 +14,20 @@ use melba_types::{Column, ColumnData, DbError, Kind, Oid, Result, bail, err, lim
 use crate::decode::{self, Raw, RowError};
 use crate::file_type::{FileField, FileType, type_name};
 use crate::fit::{self, Target};
-use crate::levels::{Assembly, Levels, Nesting};
-use crate::pages::{self, LargestPage};
+use crate::footer;
+use crate::levels::{self, Assembly, Levels, Nesting};
+use crate::pages::{self, Progress};
 use crate::prune::{self, ColumnLimits};
 use crate::source::{Chunks, FileBytes};
 use crate::{TYPES_KEY, damaged};
 
 const MAGIC: &[u8] = b"PAR1";
+/// Bytes of the strings and lists of a batch, about, unless a single row has more.
+const BATCH_BYTES_MAX: usize = 32 << 20;
+/// The same of each of many columns.
+const COLUMN_BYTES_MIN: usize = 256 << 10;
+/// What a value of a list takes while an array is put together, about.
+const LIST_VALUE_BYTES: usize = 96;
 /// Magic, an empty footer, its length, and the magic again.
 const FILE_BYTES_MIN: u64 = 12;
 
@@ -69,7 +75,7 @@ impl FileReader {
         if end? != MAGIC {
             return Err(err!(BAD_COPY_FILE_FORMAT, "invalid Parquet file").detail("The end of the file is missing."));
         }
-        let metadata = guarded(|| ParquetMetaDataReader::new().parse_and_finish(&chunks).map_err(damaged))?;
+        let metadata = guarded(|| footer::read(&chunks))?;
         let schema = metadata.file_metadata().schema_descr();
         let leaf = |root: usize| (0..schema.num_columns()).find(|leaf| schema.get_column_root_idx(*leaf) == root);
         let fields = schema.root_schema().get_fields().iter().enumerate();
@@ -195,7 +201,8 @@ fn scanned(session: &dyn Session, wanted: &Wanted, file: FileType, nesting: Opti
         target: Target { ty: to.0, typmod: to.1 },
         domain: domain[0],
         reader: None,
-        largest_page: LargestPage::default(),
+        ahead: None,
+        progress: Arc::default(),
         levels: Levels::default(),
     })
 }
@@ -209,7 +216,9 @@ struct Scanned {
     target: Target,
     domain: Option<Oid>,
     reader: Option<ColumnReader>,
-    largest_page: LargestPage,
+    /// Rows that were read, and not returned yet.
+    ahead: Option<Column>,
+    progress: Arc<Progress>,
     levels: Levels,
 }
 
@@ -235,9 +244,10 @@ impl Scan {
         self
     }
 
-    /// Bytes that the decoders hold at most: of each column a page and a dictionary.
+    /// Bytes that the decoders hold at most, and of rows that were read ahead.
     pub fn memory_bytes(&self) -> usize {
-        self.columns.iter().map(|column| 2 * column.largest_page.load(Ordering::Relaxed)).sum()
+        let bytes = |column: &Scanned| column.progress.memory_bytes() + column.ahead.as_ref().map_or(0, Column::memory_bytes);
+        self.columns.iter().map(bytes).sum()
     }
 
     /// Whether the next row group may have a row within the limits, as far as its statistics tell.
@@ -266,12 +276,22 @@ impl Scan {
                 self.group += 1;
             }
         }
-        let rows = limit.min(self.left);
-        let mut out = Vec::with_capacity(self.columns.len());
+        let mut rows = limit.min(self.left);
+        let bytes_max = (BATCH_BYTES_MAX / self.columns.len().max(1)).max(COLUMN_BYTES_MIN);
+        // A column of long values returns fewer rows; the columns before it have read ahead.
         for column in &mut self.columns {
-            let read = guarded(|| column.read(&*self.session, rows));
-            out.push(read.map_err(|(row, e)| in_context(e, self.before + row as u64 + 1, &column.name))?);
+            limits::check()?;
+            let ahead = match column.ahead.take() {
+                Some(ahead) => ahead,
+                None => {
+                    let read = guarded(|| column.read(&*self.session, rows, bytes_max));
+                    read.map_err(|(row, e)| in_context(e, self.before + row as u64 + 1, &column.name))?
+                }
+            };
+            rows = rows.min(ahead.len());
+            column.ahead = Some(ahead);
         }
+        let out = self.columns.iter_mut().filter_map(|column| column.take(rows)).collect();
         self.left -= rows;
         self.before += rows as u64;
         Ok(Some((rows, out)))
@@ -289,9 +309,10 @@ impl Scan {
                 if start.checked_add(bytes).is_none_or(|end| end > self.chunks.len()) {
                     bail!(BAD_COPY_FILE_FORMAT, "invalid Parquet file: a column ends beyond the end of the file");
                 }
-                let pages = pages::open(&self.chunks, chunk, rows, &column.largest_page).map_err(damaged)?;
+                let pages = pages::open(&self.chunks, chunk, rows, &column.progress).map_err(damaged)?;
                 Ok(get_column_reader(chunk.column_descr_ptr(), Box::new(pages)))
             };
+            column.ahead = None;
             let reader = guarded(|| open().map_err(|e| (0, e)));
             column.reader = Some(reader.map_err(|(_, e)| e.context(format!("column {}", column.name)))?);
         }
@@ -306,13 +327,25 @@ fn in_context(error: DbError, row: u64, name: &str) -> DbError {
 }
 
 impl Scanned {
-    fn read(&mut self, session: &dyn Session, rows: usize) -> Result<Column, RowError> {
-        let Scanned { reader: Some(reader), levels, .. } = self else {
+    /// The first of the rows that were read.
+    fn take(&mut self, rows: usize) -> Option<Column> {
+        let ahead = self.ahead.take()?;
+        if ahead.len() == rows {
+            return Some(ahead);
+        }
+        self.ahead = Some(ahead.slice(rows..ahead.len()));
+        Some(ahead.slice(0..rows))
+    }
+
+    /// Reads some rows: as many as wanted, or fewer when they have more than `bytes_max` bytes.
+    fn read(&mut self, session: &dyn Session, wanted: usize, bytes_max: usize) -> Result<Column, RowError> {
+        let Scanned { reader: Some(reader), levels, progress, .. } = self else {
             return Err((0, DbError::internal("no row group is open")));
         };
         levels.clear();
-        let (read, raw) = raw(reader, rows, levels).map_err(|e| (0, damaged(e)))?;
-        if read != rows {
+        let is_list = self.nesting.is_some();
+        let (rows, raw, is_end) = raw(reader, wanted, bytes_max, is_list, levels, progress).map_err(|e| (0, damaged(e)))?;
+        if is_end {
             return Err((
                 0,
                 err!(BAD_COPY_FILE_FORMAT, "invalid Parquet file").detail("A column has fewer rows than its row group."),
@@ -376,40 +409,64 @@ fn spread(values: Column, definition: &[i16], file: FileType, rows: usize) -> Co
     values.take_or_null(&picks)
 }
 
-/// Reads records of a column.
-fn raw(reader: &mut ColumnReader, rows: usize, levels: &mut Levels) -> parquet::errors::Result<(usize, Raw)> {
+/// Reads records of a column: how many, their values, and whether the column ends before all that are wanted.
+///
+/// In steps, after each of which the bytes are looked at; a step of lists is one record, whose length is not known before.
+fn raw(
+    reader: &mut ColumnReader,
+    wanted: usize,
+    bytes_max: usize,
+    is_list: bool,
+    levels: &mut Levels,
+    progress: &Progress,
+) -> parquet::errors::Result<(usize, Raw, bool)> {
     fn read<T: DataType>(
         reader: &mut ColumnReaderImpl<T>,
-        rows: usize,
+        (wanted, bytes_max, is_list): (usize, usize, bool),
         levels: &mut Levels,
-    ) -> parquet::errors::Result<(usize, Vec<T::T>)> {
-        let mut values = Vec::new();
-        let mut records = 0;
-        // A call ends at the end of a page's dictionary, too.
-        while records < rows {
+        progress: &Progress,
+        length: impl Fn(&T::T) -> usize,
+    ) -> parquet::errors::Result<(usize, Vec<T::T>, bool)> {
+        let (mut values, mut records, mut bytes) = (Vec::new(), 0, 0);
+        let mut ticker = limits::Ticker::new();
+        while records < wanted && bytes < bytes_max {
+            ticker.step().map_err(pages::wrapped)?;
+            progress.begin_step();
+            let step = if is_list { 1 } else { progress.step().min(wanted - records) };
+            let (levels_before, values_before) = (levels.definition.len(), values.len());
             let (definition, repetition) = (Some(&mut levels.definition), Some(&mut levels.repetition));
-            match reader.read_records(rows - records, definition, repetition, &mut values)? {
-                (0, ..) => break,
-                (more, ..) => records += more,
+            let (more, _, places) = reader.read_records(step, definition, repetition, &mut values)?;
+            if more == 0 {
+                return Ok((records, values, true));
+            }
+            records += more;
+            progress.read(places);
+            bytes += values[values_before..].iter().map(&length).sum::<usize>();
+            if is_list {
+                let places = levels.definition.len() - levels_before;
+                if places > levels::VALUES_MAX {
+                    return Err(pages::wrapped(levels::too_long()));
+                }
+                bytes += places * LIST_VALUE_BYTES;
             }
         }
-        Ok((records, values))
+        Ok((records, values, false))
     }
     macro_rules! read {
-        ($reader:expr, $variant:ident) => {{
-            let (records, values) = read($reader, rows, levels)?;
-            Ok((records, Raw::$variant(values)))
+        ($reader:expr, $variant:ident, $length:expr) => {{
+            let (records, values, is_end) = read($reader, (wanted, bytes_max, is_list), levels, progress, $length)?;
+            Ok((records, Raw::$variant(values), is_end))
         }};
     }
     match reader {
-        ColumnReader::BoolColumnReader(r) => read!(r, Bool),
-        ColumnReader::Int32ColumnReader(r) => read!(r, Int32),
-        ColumnReader::Int64ColumnReader(r) => read!(r, Int64),
-        ColumnReader::Int96ColumnReader(r) => read!(r, Int96),
-        ColumnReader::FloatColumnReader(r) => read!(r, Float),
-        ColumnReader::DoubleColumnReader(r) => read!(r, Double),
-        ColumnReader::ByteArrayColumnReader(r) => read!(r, Bytes),
-        ColumnReader::FixedLenByteArrayColumnReader(r) => read!(r, Fixed),
+        ColumnReader::BoolColumnReader(r) => read!(r, Bool, |_| 0),
+        ColumnReader::Int32ColumnReader(r) => read!(r, Int32, |_| 0),
+        ColumnReader::Int64ColumnReader(r) => read!(r, Int64, |_| 0),
+        ColumnReader::Int96ColumnReader(r) => read!(r, Int96, |_| 0),
+        ColumnReader::FloatColumnReader(r) => read!(r, Float, |_| 0),
+        ColumnReader::DoubleColumnReader(r) => read!(r, Double, |_| 0),
+        ColumnReader::ByteArrayColumnReader(r) => read!(r, Bytes, ByteArray::len),
+        ColumnReader::FixedLenByteArrayColumnReader(r) => read!(r, Fixed, |v| v.len()),
     }
 }
 

@@ -299,3 +299,28 @@ fn wrong_bytes_are_errors() {
     }
     let _ = std::panic::take_hook();
 }
+
+/// A dictionary of one long string makes a small file of many bytes: batches have fewer rows then, all of them have the same rows.
+#[test]
+fn long_strings_make_short_batches() {
+    let long = "x".repeat(1 << 20);
+    let numbers: Vec<String> = (0..300).map(|number| number.to_string()).collect();
+    let rows: Vec<[Option<&str>; 2]> = numbers.iter().map(|number| [Some(&**number), Some(&*long)]).collect();
+    let rows: Vec<&[Option<&str>]> = rows.iter().map(|row| &row[..]).collect();
+    let table = Table::new(&[(oids::INT4, -1), (oids::TEXT, -1)]).rows(&rows);
+    let bytes = table.write(Compression::Zstd, 1000).unwrap();
+    assert!(bytes.len() < 100_000, "{} bytes", bytes.len());
+    let file = FileReader::open(Arc::new(bytes)).unwrap();
+    let wanted = [0, 1].map(|at| Wanted { at, name: "t".into(), ty: table.columns[at].ty, typmod: -1 });
+    let mut scan = file.scan(Arc::clone(&table.session), &wanted).unwrap();
+    let mut next = 0;
+    while let Some((count, columns)) = scan.next(2047).unwrap() {
+        assert!(count <= 32 && columns.iter().all(|column| column.len() == count), "{count} rows");
+        for row in 0..count {
+            let text = io::text_of(&*table.session, oids::TEXT, &columns[1].get(row)).unwrap();
+            assert_eq!((columns[0].get(row).as_i32(), text.len()), (next, long.len()));
+            next += 1;
+        }
+    }
+    assert_eq!(next, 300);
+}
