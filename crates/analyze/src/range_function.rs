@@ -127,10 +127,11 @@ fn range_functions<'p>(analyzer: &mut Analyzer<'_, 'p>, n: &'p pb::RangeFunction
 /// The columns of the files that a function reads; `None` for other functions.
 fn file_columns(cx: &Context<'_>, e: &Expr) -> Result<Option<Vec<OutputColumn>>> {
     let Expr::Function(call) = e else { return Ok(None) };
-    let source = &cx.function(call.function)?.source;
-    if !files::reads_files(source) {
+    let function = cx.function(call.function)?;
+    if !files::reads_files(function) {
         return Ok(None);
     }
+    let source = &function.source;
     let constant = |arg: &Expr| match arg {
         Expr::Const(c) => Ok(c.value.clone()),
         other => Err(err!(FEATURE_NOT_SUPPORTED, "the name of a file must be a constant")

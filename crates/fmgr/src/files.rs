@@ -1,12 +1,14 @@
 //! Functions in FROM that read files: their columns are those of the files, found when a query is analyzed.
 
+use melba_catalog::{Function, classes};
 use melba_types::{Batch, Datum, Result};
 
 use crate::RowColumn;
 
-/// Whether pg_proc.prosrc names one.
-pub fn reads_files(source: &str) -> bool {
-    source == "read_parquet"
+/// Whether a function is one. The source of a user's function is the user's, whatever it says.
+pub fn reads_files(function: &Function) -> bool {
+    let is_built_in = function.language == classes::INTERNAL_LANGUAGE && function.oid.0 < classes::FIRST_USER_OID;
+    is_built_in && &*function.source == "read_parquet"
 }
 
 /// What a query wants of files.

@@ -18,7 +18,7 @@ pub fn reads_files(planner: &Planner<'_>, entry: usize) -> bool {
     let RangeKind::Function { functions, ordinality: false } = &planner.level().entries[entry].kind else { return false };
     let [function] = &functions[..] else { return false };
     let Expr::Function(call) = &function.expr else { return false };
-    function.column_definitions && planner.catalog().function(call.function).is_some_and(|f| files::reads_files(&f.source))
+    function.column_definitions && planner.catalog().function(call.function).is_some_and(|f| files::reads_files(f))
 }
 
 /// A scan of an entry of which `reads_files` holds.

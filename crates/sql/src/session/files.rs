@@ -4,6 +4,7 @@
 
 use std::collections::VecDeque;
 use std::fs;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -26,9 +27,7 @@ const FILES_MAX: usize = 100_000;
 /// # Errors
 /// 42501 for a role that may read no file of the server, 58P01 when there is none, and those of a file.
 pub(super) fn columns(context: &StatementContext, source: &str, args: &[Datum]) -> Result<Vec<RowColumn>> {
-    if !context.catalog.has_role(context.user.oid, READ_SERVER_FILES, RoleUse::Inherit) {
-        return Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied for function {source}"));
-    }
+    check_role(context, source)?;
     let [Datum::Text(pattern)] = args else { return Err(err!(NULL_VALUE_NOT_ALLOWED, "the name of a file must not be null")) };
     let names = expand(pattern)?;
     let Some(first) = names.front() else { return Err(no_file(pattern)) };
@@ -52,8 +51,19 @@ pub(super) fn columns(context: &StatementContext, source: &str, args: &[Datum]) 
     Ok(columns)
 }
 
+fn check_role(session: &dyn Session, source: &str) -> Result<()> {
+    if session.catalog().has_role(session.user(), READ_SERVER_FILES, RoleUse::Inherit) {
+        return Ok(());
+    }
+    Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied for function {source}"))
+}
+
 /// The rows of all files.
+///
+/// # Errors
+/// Those of `columns`.
 pub(super) fn open(session: Arc<dyn Session>, request: FileRequest) -> Result<Box<dyn FileRows>> {
+    check_role(&*session, &request.source)?;
     let [Datum::Text(pattern)] = &request.args[..] else {
         return Err(err!(NULL_VALUE_NOT_ALLOWED, "the name of a file must not be null"));
     };
@@ -87,8 +97,11 @@ impl ParquetRows {
         match_columns(&file, &mut wanted, false).map_err(|e| within(e, name))?;
         let needed: Vec<Wanted> = self.request.needed.iter().map(|at| wanted[*at].clone()).collect();
         let limits = self.request.bounds.iter().filter_map(|bound| {
-            // The bounds are of the columns' types, which are the file's only where they are the natural ones.
-            let same = file.natural(wanted[bound.column].at).is_ok_and(|(ty, ..)| ty == wanted[bound.column].ty);
+            // The bounds are of the columns' types, whose values are the file's only where they are the natural ones: a type modifier
+            // rounds.
+            let wanted = &wanted[bound.column];
+            let natural = file.natural(wanted.at);
+            let same = natural.is_ok_and(|(ty, typmod, _)| ty == wanted.ty && (wanted.typmod < 0 || wanted.typmod == typmod));
             let column = self.request.needed.iter().position(|at| *at == bound.column).filter(|_| same)?;
             Some(ColumnLimits { column, least: bound.least.clone(), greatest: bound.greatest.clone() })
         });
@@ -126,9 +139,14 @@ fn open_file(name: &str) -> Result<FileReader> {
     let source: Arc<dyn FileBytes> = if melba_objects::is_url(name) {
         Arc::new(StoredObject(ObjectReader::open(name)?))
     } else {
-        let file = fs::File::open(name).map_err(|e| file_error(name, "reading", &e))?;
-        let bytes = file.metadata().map_err(|e| file_error(name, "reading", &e))?.len();
-        Arc::new(SourceFile { file, bytes })
+        // To open a FIFO would wait for its writer.
+        let file = fs::OpenOptions::new().read(true).custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32).open(name);
+        let file = file.map_err(|e| file_error(name, "reading", &e))?;
+        let metadata = file.metadata().map_err(|e| file_error(name, "reading", &e))?;
+        if !metadata.is_file() {
+            return Err(err!(WRONG_OBJECT_TYPE, "\"{name}\" is not a regular file"));
+        }
+        Arc::new(SourceFile { file, bytes: metadata.len() })
     };
     FileReader::open(source).map_err(|e| within(e, name))
 }
