@@ -330,7 +330,7 @@ mod tests {
         let bytes = |limit| PageBytes { chunks: Chunks(Arc::new(header.clone())), limit, progress: Arc::default() };
         let error = bytes(1000).get_read(0).err().map(|e| e.to_string()).unwrap_or_default();
         assert!(error.contains("a page of 2147483647 bytes is in a column of 1000 bytes"), "{error}");
-        // No value has so many bytes, whatever the column says.
+        // No value is that long, whatever the column says.
         assert!(bytes(u64::MAX).get_read(0).is_err());
     }
 }

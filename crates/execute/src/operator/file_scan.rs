@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_engine::ZoneOp;
+use melba_engine::{Held, ZoneOp};
 use melba_fmgr::{FileBound, FileRequest, FileRows};
 use melba_plan::file_scan::FileScanNode;
 use melba_types::{BATCH_ROWS, Batch, Datum, Result};
