@@ -196,7 +196,7 @@ fn interval(bytes: &[u8]) -> Result<Datum, DbError> {
 
 fn strings<'a>(values: impl Iterator<Item = &'a [u8]> + Clone) -> Result<ByteStrings> {
     let bytes = values.clone().map(<[u8]>::len).sum();
-    // No batch has so many bytes, unless a single row has.
+    // Batches are smaller, unless a single row is as long.
     limits::check_request(bytes).map_err(|e| (0, e))?;
     let mut out = ByteStrings::default();
     out.bytes.reserve_exact(bytes);

@@ -236,7 +236,7 @@ impl<'a> Walk<'a> {
 mod tests {
     use super::*;
 
-    /// A footer whose schema has so many groups in one another, and the bytes after it.
+    /// A footer whose schema has `groups` groups in one another, and the bytes after it.
     fn nested(groups: usize, after: &[u8]) -> Vec<u8> {
         let mut out = vec![0x15, 0x02, 0x19, 0xfc];
         let mut count = groups + 1;
