@@ -159,7 +159,13 @@ impl AccessMethods {
         let Some(class) = self.classes.remove(&oid) else { return };
         self.user_classes -= usize::from(is_of_users(oid));
         if class.is_default {
-            self.defaults.remove(&(class.method, class.input_type));
+            let place = (class.method, class.input_type);
+            self.defaults.remove(&place);
+            // That of an extension, which may be installed later, stood behind it.
+            let other = self.classes.values().find(|c| c.is_default && (c.method, c.input_type) == place);
+            if let Some(other) = other.map(|c| c.oid) {
+                self.defaults.insert(place, other);
+            }
         }
     }
 
