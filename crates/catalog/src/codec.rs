@@ -21,7 +21,9 @@ use crate::partitioning::PartitionStrategy;
 use crate::snapshot::ObjectChange;
 use crate::triggers::FIRES_ON_ORIGIN;
 
-const VERSION: u8 = 10;
+const VERSION: u8 = 11;
+/// There were no operator families and classes of users, and all indexes had trees: all other objects are still written so.
+const VERSION_10: u8 = 10;
 /// Collations had no version, and all orders were those of bytes.
 const VERSION_9: u8 = 9;
 /// Relations did not say whether their detach is pending.
@@ -66,7 +68,7 @@ pub fn encode_change(database: Oid, change: &ObjectChange) -> StoredChange {
     };
     let value = match change {
         ObjectChange::Put(object) => Some(encode_object(object)),
-        ObjectChange::Remove(address) if address.object.0 < classes::FIRST_USER_OID => Some(vec![VERSION, TAG_DROPPED]),
+        ObjectChange::Remove(address) if address.object.0 < classes::FIRST_USER_OID => Some(vec![VERSION_10, TAG_DROPPED]),
         ObjectChange::Remove(_) | ObjectChange::RemoveDescription(_) => None,
     };
     StoredChange { key: encode_key(database, is_description, address), value }
@@ -96,8 +98,17 @@ fn encode_key(database: Oid, is_description: bool, address: ObjectAddress) -> [u
     key
 }
 
+/// The version with which an object's row is written: that of the first build which can use it.
+fn version_of(object: &Object) -> u8 {
+    match object {
+        Object::OperatorFamily(_) | Object::OperatorClass(_) => VERSION,
+        Object::Relation(o) if o.index.is_some() && o.access_method == classes::BRIN => VERSION,
+        _ => VERSION_10,
+    }
+}
+
 fn encode_object(object: &Object) -> Vec<u8> {
-    let mut out = vec![VERSION];
+    let mut out = vec![version_of(object)];
     macro_rules! arms {
         ($($tag:literal $kind:ident)*) => {
             match object {$(Object::$kind(o) => { out.push($tag); o.write(&mut out); })*}
@@ -151,7 +162,7 @@ fn decode_object(bytes: &[u8]) -> Option<Object> {
         _ => return None,
     };
     let object = read(tag, rest)?;
-    Some(if bytes[0] < VERSION { ordered_by_bytes(object) } else { object })
+    Some(if bytes[0] < VERSION_10 { ordered_by_bytes(object) } else { object })
 }
 
 /// An index, or a table partitioned by range, of a version that ordered by bytes whatever collation its keys have. By "C", equal texts are

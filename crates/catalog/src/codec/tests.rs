@@ -352,6 +352,21 @@ fn aggregates_of_version_6_are_only_read_by_their_final_functions() {
 }
 
 #[test]
+fn only_what_an_older_build_cannot_use_has_a_newer_version() {
+    let catalog = Catalog::default();
+    let version = |object: Object| encode_change(Oid(5), &ObjectChange::Put(object)).value.expect("a value")[0];
+    let [operator, family, class] = operator_objects(&catalog);
+    assert_eq!((version(operator), version(family), version(class)), (VERSION_10, VERSION, VERSION));
+    let index = catalog.relation(Oid(2662)).expect("an index of pg_class").clone();
+    let brin = Relation { access_method: classes::BRIN, ..(*index).clone() };
+    assert_eq!(version(Object::Relation(index)), VERSION_10);
+    assert_eq!(version(Object::Relation(Arc::new(brin))), VERSION);
+    let page = include_str!("../../../../docs/handbook/upgrade.md");
+    let row = format!("| {VERSION_10}; operator families, operator classes and BRIN indexes: {VERSION} | 4 to {VERSION} |");
+    assert!(page.contains(&row), "{row}");
+}
+
+#[test]
 fn casts_of_version_6_that_are_no_extension_s_are_parts_of_range_types() {
     let cast = Catalog::default().cast(oids::INT4, oids::INT8).expect("a cast").clone();
     for (oid, is_part) in [(Oid(16500), true), (Oid(classes::FIRST_EXTENSION_OID + 5), false)] {
