@@ -22,6 +22,8 @@ impl ProgressReport for () {
 /// Figures of pg_stat_progress_create_index.
 pub(crate) mod create_index {
     pub const COMMAND: usize = 1;
+    pub const CREATE: i64 = 1;
+    pub const CREATE_CONCURRENTLY: i64 = 2;
     pub const INDEX: usize = 7;
     pub const ACCESS_METHOD: usize = 9;
     pub const PHASE: usize = 10;

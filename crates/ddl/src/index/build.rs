@@ -88,7 +88,7 @@ pub fn build_index(ddl: &Ddl<'_>, relation: &Relation, request: IndexRequest) ->
     let oid = index.oid;
     put_relation(ddl, index);
     if table_tree.is_some() {
-        fill_index(ddl, oid)?;
+        fill_index(ddl, oid, request.concurrently)?;
         // Building it has counted the table's rows.
         forget_stated_sizes(ddl, relation)?;
     }

@@ -69,6 +69,7 @@ pub fn create_index(ddl: &Ddl<'_>, s: &IndexStmt) -> Result<()> {
         options,
         method,
         depends_on,
+        concurrently: s.concurrent,
         ..IndexRequest::named(index_name)
     };
     if relation.is_partitioned() && s.concurrent {

@@ -57,7 +57,7 @@ impl Entries<'_> {
 ///
 /// # Errors
 /// 23505 when the index is unique and the rows are not; 23P01 when its constraint excludes one of them.
-pub fn fill_index(ddl: &Ddl<'_>, oid: Oid) -> Result<()> {
+pub fn fill_index(ddl: &Ddl<'_>, oid: Oid, concurrently: bool) -> Result<()> {
     let index = ddl.relation(oid)?;
     if !index.has_entries() {
         return Ok(());
@@ -71,7 +71,7 @@ pub fn fill_index(ddl: &Ddl<'_>, oid: Oid) -> Result<()> {
         return Err(DbError::internal("the new index is not among the table's"));
     };
     let on_disk = matches!(target.relation.persistence, Persistence::Permanent | Persistence::Unlogged);
-    let progress = begin_progress(ddl, &target, index);
+    let progress = begin_progress(ddl, &target, index, concurrently);
     let mut entries = Entries { tx: ddl.tx(), index, on_disk, few: Vec::new(), many: None, progress };
     match plain_parts(index) {
         Some(parts) => plain_entries(ddl, &ctx, &target, &parts, view, &mut entries)?,
@@ -88,11 +88,11 @@ pub fn fill_index(ddl: &Ddl<'_>, oid: Oid) -> Result<()> {
     Err(error::not_unique(&*ctx.session, &target, index, &values))
 }
 
-fn begin_progress(ddl: &Ddl<'_>, target: &TableTarget, index: &IndexTarget) -> Box<dyn ProgressReport> {
+fn begin_progress(ddl: &Ddl<'_>, target: &TableTarget, index: &IndexTarget, concurrently: bool) -> Box<dyn ProgressReport> {
     let progress = ddl.begin_progress(LongCommand::CreateIndex, target.relation.oid);
     let method = if index.gin.is_empty() { classes::BTREE } else { classes::GIN };
     let rows = ddl.tx().cluster().engine.tree_rows_estimate(target.tree);
-    progress.set(figures::COMMAND, 1);
+    progress.set(figures::COMMAND, if concurrently { figures::CREATE_CONCURRENTLY } else { figures::CREATE });
     progress.set(figures::INDEX, i64::from(index.oid.0));
     progress.set(figures::ACCESS_METHOD, i64::from(method.0));
     progress.set(figures::PHASE, figures::BUILDING);

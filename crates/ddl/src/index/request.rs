@@ -100,6 +100,7 @@ pub struct IndexRequest {
     pub deferrable: bool,
     pub options: Vec<Arc<str>>,
     pub depends_on: Vec<ObjectAddress>,
+    pub concurrently: bool,
 }
 
 impl IndexRequest {
@@ -117,6 +118,7 @@ impl IndexRequest {
             deferrable: false,
             options: vec![],
             depends_on: vec![],
+            concurrently: false,
         }
     }
 }

@@ -60,7 +60,7 @@ pub fn alter_column_types(ddl: &Ddl<'_>, table: Oid, commands: &[&AlterTableCmd]
         for index in ddl.relation(*table)?.indexes.clone() {
             retype_index(ddl, &*ddl.relation(*table)?, &*ddl.relation(index)?, &changed)?;
             if is_new {
-                fill_index(ddl, index)?;
+                fill_index(ddl, index, false)?;
             }
         }
     }

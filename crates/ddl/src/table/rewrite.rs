@@ -238,7 +238,7 @@ pub fn rebuild(
     let relation = ddl.relation(oid)?;
     if transforms.is_empty() {
         for index in &relation.indexes {
-            fill_index(ddl, *index)?;
+            fill_index(ddl, *index, false)?;
         }
     }
     Ok(relation)

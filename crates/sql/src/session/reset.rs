@@ -5,6 +5,7 @@ use melba_engine::{RowCounts, ScanCounts};
 use melba_types::{Datum, Oid, Result, TreeId, err};
 
 use super::context::StatementContext;
+use super::maintained::MaintainedTable;
 use super::resets::SHARED;
 
 /// The functions that reset; `None`: no such one.
@@ -21,16 +22,19 @@ pub(super) fn reset_statistics(context: &StatementContext, source: &str, args: &
             let trees: Vec<TreeId> = trees.collect();
             let mut kept = instance.resets.0.lock();
             kept.databases.insert(database, (now, counts));
-            instance.maintained.forget(&trees);
+            let tables = context.catalog.relations().filter_map(|r| MaintainedTable::of(database, r));
+            instance.maintained.forget(&tables.collect::<Vec<_>>());
             trees.into_iter().for_each(|tree| _ = kept.trees.insert(tree, counts_of(context, tree)));
             instance.functions.reset(database, None);
             done
         }
         "pg_stat_reset_single_table_counters" => {
-            if let Some(Storage::Tree(tree)) = context.catalog.relation(Oid(args[0].as_oid())).map(|r| r.storage.clone()) {
-                let counts = counts_of(context, tree);
-                instance.resets.0.lock().trees.insert(tree, counts);
-                instance.maintained.forget(&[tree]);
+            if let Some(relation) = context.catalog.relation(Oid(args[0].as_oid())) {
+                if let Storage::Tree(tree) = relation.storage {
+                    let counts = counts_of(context, tree);
+                    instance.resets.0.lock().trees.insert(tree, counts);
+                }
+                instance.maintained.forget(MaintainedTable::of(context.session.database_oid, relation).as_slice());
             }
             done
         }

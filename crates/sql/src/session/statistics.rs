@@ -16,7 +16,7 @@ use super::context::StatementContext;
 use super::fetched::TreeCounts;
 use super::fetching::fetched_tree;
 use super::function_counts::function_value;
-use super::maintained::{MaintenanceCommand, MaintenanceRuns};
+use super::maintained::{MaintainedTable, MaintenanceCommand, MaintenanceRuns};
 use super::monitoring::monitoring_value;
 use super::reset::reset_statistics;
 
@@ -114,12 +114,15 @@ pub(super) fn counter(context: &StatementContext, source: &str, result: Oid, arg
 
 /// The runs of VACUUM or ANALYZE on a table, whichever the counter names.
 fn runs(context: &StatementContext, counter: &str, table: Oid) -> Option<MaintenanceRuns> {
-    let Storage::Tree(tree) = context.catalog.relation(table)?.storage else { return None };
+    let table = MaintainedTable::of(context.session.database_oid, context.catalog.relation(table)?)?;
     let command = if counter.contains("analyze") { MaintenanceCommand::Analyze } else { MaintenanceCommand::Vacuum };
-    Some(context.session.instance.maintained.of(tree, command))
+    Some(context.session.instance.maintained.of(table, command))
 }
 
 fn counter_of_table(context: &StatementContext, name: &str, table: Oid) -> Option<i64> {
+    if matches!(name, "vacuum_count" | "analyze_count") {
+        return Some(runs(context, name, table)?.count as i64);
+    }
     let Storage::Tree(tree) = context.catalog.relation(table)?.storage else { return None };
     let TreeCounts { rows: counts, scans, live } = fetched_tree(context, tree);
     // Changes since a command ran, or since a reset behind it.
@@ -138,7 +141,6 @@ fn counter_of_table(context: &StatementContext, name: &str, table: Oid) -> Optio
         "tuples_updated" => counts.updated,
         "tuples_deleted" => counts.deleted,
         "mod_since_analyze" => since(|c| c.inserted + c.updated + c.deleted),
-        "vacuum_count" | "analyze_count" => runs(context, name, table)?.count,
         _ => return None,
     } as i64)
 }

@@ -6,7 +6,7 @@ use melba_catalog::{ExtensionDefinition, PLPGSQL, Storage, available_extensions}
 use melba_engine::LockTag;
 use melba_types::inet::Inet;
 use melba_types::numeric::Numeric;
-use melba_types::{Array, ArrayDim, Datum, Oid, Result, TreeId, oids};
+use melba_types::{Array, ArrayDim, Datum, Oid, Result, TreeId, bail, oids};
 
 use super::backends::{Addresses, Backend};
 use super::backup::{backup_files, start_backup};
@@ -95,7 +95,7 @@ pub(super) fn rows_of(context: &StatementContext, source: &str, args: &[Datum]) 
         "pg_stat_get_io" => Ok(io_rows(context)),
         "pg_stat_statements_1_12" => Ok(statement_rows(context, matches!(args[0], Datum::Bool(true)))),
         "pg_stat_get_slru" => Ok(slru_rows(context)),
-        "pg_stat_get_progress_info" => Ok(progress_rows(context, args[0].as_str())),
+        "pg_stat_get_progress_info" => progress_rows(context, args[0].as_str()),
         "pg_stat_get_activity" => Ok(activity_rows(context, args)),
         _ => match monitoring_rows(context, source, args) {
             Some(rows) => rows,
@@ -258,15 +258,21 @@ fn lock_rows(context: &StatementContext) -> Vec<Vec<Datum>> {
 }
 
 /// Of the sessions that run a command of that name, those whose activity this user may see; only COPY reports progress.
-fn progress_rows(context: &StatementContext, command: &str) -> Vec<Vec<Datum>> {
-    let Some(command) = progress::ProgressCommand::by_name(command) else { return Vec::new() };
+fn progress_rows(context: &StatementContext, command: &str) -> Result<Vec<Vec<Datum>>> {
+    let Some(command) = progress::ProgressCommand::by_name(command) else {
+        // Those that are never under way here.
+        return match ["CLUSTER", "BASEBACKUP"].iter().any(|known| known.eq_ignore_ascii_case(command)) {
+            true => Ok(Vec::new()),
+            false => bail!(INVALID_PARAMETER_VALUE, "invalid command name: \"{command}\""),
+        };
+    };
     let backends = context.session.instance.backends.all();
     let row = |backend: &Arc<Backend>| {
         let (relation, figures) = backend.activity.progress.of(command)?;
         let is_seen = sees_activity_of(&context.catalog, context.user.oid, backend.role);
         Some(progress::row(backend.pid, backend.database, relation, &figures, is_seen))
     };
-    backends.iter().filter_map(row).collect()
+    Ok(backends.iter().filter_map(row).collect())
 }
 
 /// datid, pid, usesysid, application_name, state, query, wait_event_type, wait_event, xact_start, query_start,

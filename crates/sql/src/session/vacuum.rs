@@ -4,13 +4,13 @@
 use std::sync::Arc;
 
 use melba_catalog::{Relation, RelationKind, Storage, acl};
-use melba_engine::{LockTag, RelationLockMode, Wait};
+use melba_engine::{LockTag, RelationLockMode, RowCounts, Wait};
 use melba_toast::Method;
 use melba_types::{Oid, Result, SqlState, bail, err};
 use pg_query::protobuf::{DefElem, RangeVar, VacuumRelation, VacuumStmt, node::Node as N};
 
 use super::ddl_context::Utility;
-use super::maintained::MaintenanceCommand;
+use super::maintained::{MaintainedTable, MaintenanceCommand};
 use melba_ddl::{Ddl, LongCommand, Lookup, analyze_statistics, forget_stated_sizes};
 use melba_parse::nodes::{inner, option_bool, option_int, options, strings};
 
@@ -185,8 +185,12 @@ impl VacuumOptions {
         let instance = &utility.context.session.instance;
         let now = || instance.cluster.clock.now_micros();
         let note = |command, started| {
-            if let Storage::Tree(tree) = relation.storage {
-                instance.maintained.note(tree, command, started, now(), instance.cluster.engine.tree_row_counts(tree));
+            if let Some(table) = MaintainedTable::of(ddl.tx().database, relation) {
+                let rows = match relation.storage {
+                    Storage::Tree(tree) => instance.cluster.engine.tree_row_counts(tree),
+                    _ => RowCounts::default(),
+                };
+                instance.maintained.note(table, command, started, now(), rows);
             }
         };
         forget_stated_sizes(ddl, relation)?;
@@ -197,7 +201,8 @@ impl VacuumOptions {
         }
         let started = now();
         self.condense(ddl, relation)?;
-        if self.vacuum {
+        // FULL writes a new table, which is not counted; a partitioned table has nothing to free.
+        if self.vacuum && !self.full && !relation.is_partitioned() {
             note(MaintenanceCommand::Vacuum, started);
         }
         Ok(())
