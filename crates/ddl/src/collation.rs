@@ -10,6 +10,7 @@ use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{AlterCollationStmt, DefElem, DefineStmt, Node};
 
 use crate::context::Ddl;
+use crate::move_schema::refuse_special_schema;
 use crate::routine::aggregate::option_name;
 use crate::stored_text::rewriting_users_of;
 
@@ -171,6 +172,7 @@ pub fn move_collation(ddl: &Ddl<'_>, object: Option<&Node>, schema: &str) -> Res
     if namespace == old.namespace {
         return Ok(());
     }
+    refuse_special_schema(ddl, old.namespace, namespace)?;
     refuse_same_collation(ddl, namespace, &old.name, &old)?;
     change_collation(ddl, Collation { namespace, ..(*old).clone() })
 }

@@ -232,6 +232,15 @@ pub fn drop_quietly(ddl: &Ddl<'_>, roots: &[ObjectAddress]) -> Result<()> {
     going.in_order().try_for_each(|address| remove_object(ddl, address))
 }
 
+/// Drops everything in a schema, and what depends on it, without a word. The schema stays.
+pub fn drop_contents(ddl: &Ddl<'_>, schema: Oid) -> Result<()> {
+    let catalog = ddl.catalog();
+    let roots = [ObjectAddress { class: classes::PG_NAMESPACE, object: schema, sub: 0 }];
+    let mut going = Going::new(&catalog, &roots);
+    going.find(ddl, roots[0], Way::Original, None)?;
+    going.in_order().filter(|address| *address != roots[0]).try_for_each(|address| remove_object(ddl, address))
+}
+
 /// The generated columns that are computed from a column.
 fn computed_from(ddl: &Ddl<'_>, column: ObjectAddress) -> Result<Vec<ObjectAddress>> {
     let catalog = ddl.catalog();

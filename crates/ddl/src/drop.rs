@@ -16,7 +16,7 @@ use crate::event_trigger::find_event_trigger;
 use crate::extension::dropped_extension;
 use crate::naming::range_var;
 use crate::operator::find_operator;
-use crate::operator_class::{find_placed, is_placed, refuse_dropping_built_in};
+use crate::operator_class::{dropped_placed, is_placed};
 use crate::partition::index::refuse_index_part;
 use crate::privileges::policy::find_policy;
 use crate::routine::alter::dropped_routine;
@@ -77,11 +77,7 @@ fn resolve_dropped(ddl: &Ddl<'_>, kind: ObjectType, object: &Node, missing_ok: b
         ObjectType::ObjectOperator => find_operator(ddl, object, missing_ok),
         ObjectType::ObjectCollation => find_collation(ddl, object, missing_ok),
         _ if is_text_search(kind) => find_text_search(ddl, kind, object, missing_ok),
-        _ if is_placed(kind) => {
-            let found = find_placed(ddl, kind, object, missing_ok)?;
-            found.into_iter().try_for_each(|address| refuse_dropping_built_in(ddl, address))?;
-            Ok(found)
-        }
+        _ if is_placed(kind) => dropped_placed(ddl, kind, object, missing_ok),
         _ if BuiltInKind::of(kind).is_some() => built_in_object(ddl, kind, object, missing_ok),
         ObjectType::ObjectEventTrigger => find_event_trigger(ddl, object, missing_ok),
         ObjectType::ObjectStatisticExt => find_statistics(ddl, object, missing_ok),

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use melba_catalog::{
-    Cast, Description, Extension, ExtensionDefinition, Function, Object, ObjectAddress, Operator, Relation, Type, acl,
-    available_extensions, classes,
+    Cast, Description, Extension, ExtensionDefinition, Function, Object, ObjectAddress, Operator, OperatorClass, Relation, Type,
+    acl, available_extensions, classes,
 };
 use melba_parse::nodes::{option_text, options};
 use melba_types::{DbError, Oid, Result, SqlState, bail, err};
@@ -12,6 +12,7 @@ use pg_query::NodeEnum;
 use pg_query::protobuf::{AlterExtensionStmt, CreateExtensionStmt};
 
 use crate::context::Ddl;
+use crate::move_schema::refuse_special_schema;
 use crate::privileges::grant::grant;
 use crate::stored_text::rewriting_users_of;
 use crate::view::create_view;
@@ -88,6 +89,7 @@ fn require_extension_privilege(ddl: &Ddl<'_>, definition: &ExtensionDefinition) 
 
 fn make_extension(ddl: &Ddl<'_>, definition: &ExtensionDefinition, namespace: Oid) -> Result<()> {
     refuse_taken_names(ddl, &definition.objects, namespace)?;
+    refuse_other_defaults(ddl, definition)?;
     // The objects of a trusted extension are the first superuser's.
     let owner = if ddl.is_superuser() { ddl.user() } else { classes::POSTGRES_ROLE };
     for object in &definition.objects {
@@ -153,6 +155,25 @@ fn refuse_taken_names(ddl: &Ddl<'_>, objects: &[Object], namespace: Oid) -> Resu
     Ok(())
 }
 
+/// # Errors
+/// 42710 when users have made other operator classes the default for types of the extension's.
+fn refuse_other_defaults(ddl: &Ddl<'_>, definition: &ExtensionDefinition) -> Result<()> {
+    let catalog = ddl.catalog();
+    let access = catalog.access_methods();
+    let classes = definition.access.iter().filter(|a| a.class == classes::PG_OPCLASS).filter_map(|a| access.class(a.object));
+    for class in classes.filter(|class| class.is_default) {
+        let same = |other: &&Arc<OperatorClass>| {
+            other.is_default && (other.method, other.input_type) == (class.method, class.input_type)
+        };
+        if let Some(other) = catalog.user_operator_classes().find(same) {
+            let shown = catalog.type_name(class.input_type, ddl.path());
+            return Err(err!(DUPLICATE_OBJECT, "could not make operator class \"{}\" be default for type {shown}", class.name)
+                .detail(format!("Operator class \"{}\" already is the default.", other.name)));
+        }
+    }
+    Ok(())
+}
+
 pub fn find_extension(ddl: &Ddl<'_>, name: &str) -> Result<Arc<Extension>> {
     let found = ddl.catalog().extension_by_name(name).cloned();
     found.ok_or_else(|| err!(UNDEFINED_OBJECT, "extension \"{name}\" does not exist"))
@@ -197,6 +218,7 @@ pub fn move_extension(ddl: &Ddl<'_>, name: &str, schema: &str) -> Result<()> {
     let extension = find_extension(ddl, name)?;
     ddl.require_owner(extension.owner, "extension", name)?;
     let target = ddl.namespace_for_creation(Some(schema))?;
+    refuse_special_schema(ddl, extension.namespace, target)?;
     let definition = available_extensions().iter().find(|d| *d.name == *extension.name && d.relocatable);
     let Some(definition) = definition else {
         bail!(FEATURE_NOT_SUPPORTED, "extension \"{name}\" does not support SET SCHEMA");

@@ -52,7 +52,7 @@ mod words;
 
 pub use address::object_address;
 pub use context::{Ddl, DdlSession, Dropped, OnCommit, RewriteReason, StatementText};
-pub use dependents::drop_quietly;
+pub use dependents::{drop_contents, drop_quietly};
 pub use index::marks::cluster_on;
 pub use lookup::{Lookup, LookupSession, Schemas};
 pub use progress::{LongCommand, ProgressReport};

@@ -95,7 +95,7 @@ fn refuse_owned_sequence(ddl: &Ddl<'_>, relation: &Relation) -> Result<()> {
 }
 
 /// A temporary object stays temporary, and toast tables move with their tables.
-fn refuse_special_schema(ddl: &Ddl<'_>, from: Oid, to: Oid) -> Result<()> {
+pub fn refuse_special_schema(ddl: &Ddl<'_>, from: Oid, to: Oid) -> Result<()> {
     let catalog = ddl.catalog();
     let is_temporary = |oid: Oid| catalog.namespace(oid).is_some_and(|n| n.name.starts_with("pg_temp_"));
     if is_temporary(from) || is_temporary(to) {

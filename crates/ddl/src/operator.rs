@@ -14,6 +14,7 @@ use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{AlterOperatorStmt, DefElem, DefineStmt, Node, TypeName};
 
 use crate::context::Ddl;
+use crate::move_schema::refuse_special_schema;
 use crate::routine::aggregate::{option_name, type_name};
 use crate::stored_text::rewriting_users_of;
 
@@ -328,6 +329,7 @@ pub fn move_operator(ddl: &Ddl<'_>, operator: &Operator, schema: &str) -> Result
     if target == operator.namespace {
         return Ok(());
     }
+    refuse_special_schema(ddl, operator.namespace, target)?;
     if operator_in(ddl, target, &operator.name, operator.left, operator.right).is_some() {
         let shown = ddl.with_context(|c| Ok(operator_signature(c, operator)))?;
         bail!(DUPLICATE_FUNCTION, "operator {shown} already exists in schema \"{schema}\"");

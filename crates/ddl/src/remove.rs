@@ -10,6 +10,7 @@ use melba_engine::RelationLockMode;
 use melba_types::{Oid, Result};
 
 use crate::context::Ddl;
+use crate::operator_class::lock_family;
 use crate::table::relation::put_relation;
 use crate::table::rows::release_column;
 use crate::table::truncate::refuse_pending_events;
@@ -104,8 +105,7 @@ pub fn remove_object(ddl: &Ddl<'_>, address: ObjectAddress) -> Result<()> {
             return Ok(());
         }
         classes::PG_AMOP | classes::PG_AMPROC => {
-            remove_member(ddl, address);
-            return Ok(());
+            return remove_member(ddl, address);
         }
         // Those of an extension belong to the process: their visible parts are dropped with the extension.
         classes::PG_OPCLASS | classes::PG_OPFAMILY if address.object.0 >= classes::FIRST_EXTENSION_OID => return Ok(()),
@@ -171,11 +171,12 @@ pub fn unlink_operator(ddl: &Ddl<'_>, oid: Oid) {
 }
 
 /// Takes an operator or function out of its family.
-fn remove_member(ddl: &Ddl<'_>, member: ObjectAddress) {
+fn remove_member(ddl: &Ddl<'_>, member: ObjectAddress) -> Result<()> {
     let catalog = ddl.catalog();
-    let Some(family) = catalog.family_of_member(member.object) else { return };
-    let mut family = (**family).clone();
+    let Some(family) = catalog.family_of_member(member.object) else { return Ok(()) };
+    let mut family = (*lock_family(ddl, family)?).clone();
     family.operators.retain(|m| m.oid != member.object);
     family.functions.retain(|m| m.oid != member.object);
     ddl.tx().put(Object::OperatorFamily(Arc::new(family)));
+    Ok(())
 }

@@ -16,6 +16,7 @@ use pg_query::protobuf::{
 };
 
 use crate::context::Ddl;
+use crate::move_schema::refuse_special_schema;
 use crate::routine::aggregate::option_name;
 
 /// A configuration or a dictionary.
@@ -142,6 +143,7 @@ pub fn move_text_search(ddl: &Ddl<'_>, kind: ObjectType, object: Option<&Node>, 
     let (namespace, name, owner) = old.place();
     let new = ddl.namespace_for_creation(Some(schema))?;
     if new != namespace {
+        refuse_special_schema(ddl, namespace, new)?;
         refuse_same(ddl, kind, new, name)?;
         old.put(ddl, new, name.clone(), owner);
     }

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use hashbrown::{HashMap, HashSet};
 use melba_catalog::detaching::detaching_partitions;
-use melba_catalog::{Catalog, Object, ObjectChange, Relation, Storage, decode_change, encode_change};
+use melba_catalog::{Catalog, Object, ObjectChange, Relation, Storage, classes, decode_change, encode_change};
 use melba_engine::{Durability, Engine, Isolation, Persistence, Transaction};
 use melba_types::row::RowLayout;
 use melba_types::{Csn, Datum, DbError, Oid, Result, RowId, TreeId, err};
@@ -50,6 +50,22 @@ pub struct CommittedChanges {
     rows: Vec<(Vec<u8>, Option<RowId>)>,
 }
 
+/// Leaves out the objects of schemas that are gone: once, operators and other objects of temporary schemas were stored, and outlived these.
+fn forget_homeless(changes: &mut Vec<(Oid, ObjectChange)>) {
+    let schema = |(database, change): &(Oid, ObjectChange)| match change {
+        ObjectChange::Put(Object::Namespace(n)) => Some((*database, n.oid)),
+        _ => None,
+    };
+    let schemas: HashSet<(Oid, Oid)> = changes.iter().filter_map(schema).collect();
+    changes.retain(|(database, change)| match change {
+        ObjectChange::Put(object) if !matches!(object, Object::Relation(_)) => {
+            let of_users = object.namespace().filter(|namespace| namespace.0 >= classes::FIRST_USER_OID);
+            of_users.is_none_or(|namespace| schemas.contains(&(*database, namespace)))
+        }
+        _ => true,
+    });
+}
+
 impl Cluster {
     /// Reads the catalogs from the engine, or makes the first ones in an empty engine.
     ///
@@ -77,6 +93,7 @@ impl Cluster {
                 }
             }
             txn.rollback();
+            forget_homeless(&mut changes);
         } else {
             let tree = txn.create_table_tree(&CATALOG_KINDS, Persistence::Logged)?;
             if tree != CATALOG_TREE {
@@ -216,25 +233,28 @@ impl Cluster {
                 set.contains(&namespace) || catalog.namespace(namespace).is_some_and(|n| n.name.starts_with("pg_temp_"))
             };
             if let ObjectChange::Put(object) = change {
-                let of_table = |oid: Oid, table: Oid| {
+                let of_table = |table: Oid| {
                     let relation = || catalog.relation(table).is_some_and(|r| is_temporary(r.namespace, &temporary_oids));
-                    (oid, temporary_oids.contains(&table) || relation())
+                    temporary_oids.contains(&table) || relation()
                 };
-                let (oid, temporary) = match object {
-                    Object::Namespace(n) => (n.oid, n.name.starts_with("pg_temp_")),
-                    Object::Relation(r) => (r.oid, is_temporary(r.namespace, &temporary_oids)),
-                    Object::Type(t) => (t.oid, is_temporary(t.namespace, &temporary_oids)),
-                    Object::Constraint(c) => (c.oid, is_temporary(c.namespace, &temporary_oids)),
-                    Object::Function(f) => (f.oid, is_temporary(f.namespace, &temporary_oids)),
-                    Object::Trigger(t) => of_table(t.oid, t.table),
-                    Object::Policy(p) => of_table(p.oid, p.table),
-                    Object::Rule(r) => of_table(r.oid, r.table),
-                    Object::ExtendedStatistics(s) => of_table(s.oid, s.table),
-                    Object::Description(d) => (d.address.object, temporary_oids.contains(&d.address.object)),
-                    _ => (Oid::INVALID, false),
+                let of_family = |family: Oid| {
+                    let family = catalog.access_methods().family(family);
+                    family.is_some_and(|f| temporary_oids.contains(&f.oid) || is_temporary(f.namespace, &temporary_oids))
                 };
+                let by_schema = object.namespace().is_some_and(|namespace| is_temporary(namespace, &temporary_oids));
+                let temporary = by_schema
+                    || match object {
+                        Object::Namespace(n) => n.name.starts_with("pg_temp_"),
+                        Object::Trigger(t) => of_table(t.table),
+                        Object::Policy(p) => of_table(p.table),
+                        Object::Rule(r) => of_table(r.table),
+                        Object::ExtendedStatistics(s) => of_table(s.table),
+                        Object::OperatorClass(c) => temporary_oids.contains(&c.family) || of_family(c.family),
+                        Object::Description(d) => temporary_oids.contains(&d.address.object),
+                        _ => false,
+                    };
                 if temporary {
-                    temporary_oids.insert(oid);
+                    temporary_oids.insert(object.address().object);
                 }
             }
         }

@@ -44,6 +44,37 @@ impl UniqueName {
                 let values = format!("{}, {}", s.name, s.namespace);
                 (classes::PG_STATISTIC_EXT, "pg_statistic_ext_name_index", "stxname, stxnamespace", values)
             }
+            Object::Operator(o) => {
+                let values = format!("{}, {}, {}, {}", o.name, o.left, o.right, o.namespace);
+                let columns = "oprname, oprleft, oprright, oprnamespace";
+                (classes::PG_OPERATOR, "pg_operator_oprname_l_r_n_index", columns, values)
+            }
+            Object::OperatorFamily(f) => {
+                let values = format!("{}, {}, {}", f.method, f.name, f.namespace);
+                (classes::PG_OPFAMILY, "pg_opfamily_am_name_nsp_index", "opfmethod, opfname, opfnamespace", values)
+            }
+            Object::OperatorClass(c) => {
+                let values = format!("{}, {}, {}", c.method, c.name, c.namespace);
+                (classes::PG_OPCLASS, "pg_opclass_am_name_nsp_index", "opcmethod, opcname, opcnamespace", values)
+            }
+            Object::Cast(c) => {
+                let values = format!("{}, {}", c.source, c.target);
+                (classes::PG_CAST, "pg_cast_source_target_index", "castsource, casttarget", values)
+            }
+            Object::Collation(c) => {
+                // One name stands for all encodings.
+                let values = format!("{}, -1, {}", c.name, c.namespace);
+                (classes::PG_COLLATION, "pg_collation_name_enc_nsp_index", "collname, collencoding, collnamespace", values)
+            }
+            Object::TextSearchDictionary(d) => {
+                let values = format!("{}, {}", d.name, d.namespace);
+                (classes::PG_TS_DICT, "pg_ts_dict_dictname_index", "dictname, dictnamespace", values)
+            }
+            Object::TextSearchConfig(c) => {
+                let values = format!("{}, {}", c.name, c.namespace);
+                (classes::PG_TS_CONFIG, "pg_ts_config_cfgname_index", "cfgname, cfgnamespace", values)
+            }
+            Object::Extension(e) => (classes::PG_EXTENSION, "pg_extension_name_index", "extname", e.name.to_string()),
             Object::EventTrigger(e) => {
                 (classes::PG_EVENT_TRIGGER, "pg_event_trigger_evtname_index", "evtname", e.name.to_string())
             }
@@ -66,21 +97,6 @@ impl UniqueName {
     }
 }
 
-/// The object of that kind and OID.
-fn by_oid(catalog: &Catalog, object: &Object) -> Option<Object> {
-    Some(match object {
-        Object::Relation(r) => Object::Relation(catalog.relation(r.oid)?.clone()),
-        Object::Type(t) => Object::Type(catalog.type_(t.oid)?.clone()),
-        Object::Function(f) => Object::Function(catalog.function(f.oid)?.clone()),
-        Object::Namespace(n) => Object::Namespace(catalog.namespace(n.oid)?.clone()),
-        Object::ExtendedStatistics(s) => Object::ExtendedStatistics(catalog.statistics_object(s.oid)?.clone()),
-        Object::EventTrigger(e) => Object::EventTrigger(catalog.event_trigger(e.oid)?.clone()),
-        Object::Role(r) => Object::Role(catalog.role(r.oid)?.clone()),
-        Object::Database(d) => Object::Database(catalog.database(d.oid)?.clone()),
-        _ => return None,
-    })
-}
-
 /// The object that has the name of this one.
 fn by_name(catalog: &Catalog, object: &Object) -> Option<Object> {
     Some(match object {
@@ -94,6 +110,25 @@ fn by_name(catalog: &Catalog, object: &Object) -> Option<Object> {
         Object::ExtendedStatistics(s) => {
             Object::ExtendedStatistics(catalog.statistics_object_by_name(s.namespace, &s.name)?.clone())
         }
+        Object::Operator(o) => {
+            let mut same = catalog.operators_by_name(o.namespace, &o.name).filter(|x| (x.left, x.right) == (o.left, o.right));
+            Object::Operator(same.next()?.clone())
+        }
+        Object::OperatorFamily(f) => {
+            Object::OperatorFamily(catalog.find_operator_family(&[f.namespace], f.method, &f.name)?.clone())
+        }
+        Object::OperatorClass(c) => {
+            Object::OperatorClass(catalog.find_operator_class(&[c.namespace], c.method, &c.name)?.clone())
+        }
+        Object::Cast(c) => Object::Cast(catalog.cast(c.source, c.target)?.clone()),
+        Object::Collation(c) => Object::Collation(catalog.collation_by_name(c.namespace, &c.name)?.clone()),
+        Object::TextSearchDictionary(d) => {
+            Object::TextSearchDictionary(catalog.text_search_dictionary_by_name(d.namespace, &d.name)?.clone())
+        }
+        Object::TextSearchConfig(c) => {
+            Object::TextSearchConfig(catalog.text_search_config_by_name(c.namespace, &c.name)?.clone())
+        }
+        Object::Extension(e) => Object::Extension(catalog.extension_by_name(&e.name)?.clone()),
         Object::EventTrigger(e) => Object::EventTrigger(catalog.event_trigger_by_name(&e.name)?.clone()),
         Object::Role(r) => Object::Role(catalog.role_by_name(&r.name)?.clone()),
         Object::Database(d) => Object::Database(catalog.database_by_name(&d.name)?.clone()),
@@ -118,14 +153,15 @@ impl Tx {
                 }
             }
         }
-        // A table's row type comes first.
-        objects.sort_by_key(|(name, _)| name.class != classes::PG_TYPE);
+        // Before their parts; a table's row type, and the family that is made with a class.
+        let first = [classes::PG_EXTENSION, classes::PG_TYPE, classes::PG_OPFAMILY];
+        objects.sort_by_key(|(name, _)| first.iter().position(|class| *class == name.class).unwrap_or(first.len()));
         objects.iter().try_for_each(|(name, object)| self.claim(name, object))
     }
 
     fn claim(&self, name: &UniqueName, object: &Object) -> Result<()> {
         let has_name = |catalog: &Catalog, object: &Object| {
-            by_oid(catalog, object).is_some_and(|known| UniqueName::of(&known).as_ref() == Some(name))
+            catalog.object(object.address()).is_some_and(|known| UniqueName::of(&known).as_ref() == Some(name))
         };
         if has_name(&self.cluster().catalog(self.database), object) {
             return Ok(());

@@ -16,7 +16,7 @@ use crate::dependents::drop_addresses;
 use crate::index::request::AccessMethod;
 
 pub use members::NewMembers;
-pub use placed::{Placed, find_placed, give_placed, is_placed, move_placed, own_placed, refuse_dropping_built_in, rename_placed};
+pub use placed::{Placed, dropped_placed, find_placed, give_placed, is_placed, move_placed, own_placed, rename_placed};
 
 /// pg_query's numbers of the kinds of items.
 const OPERATOR: i32 = 1;
@@ -129,12 +129,12 @@ fn family_of_class(
     if !s.opfamilyname.is_empty() {
         let family = named_family(ddl, &strings(&s.opfamilyname), method)?;
         require_family_of_users(&family)?;
-        return Ok(family);
+        return lock_family(ddl, &family);
     }
     match ddl.catalog().find_operator_family(&[namespace], method.oid, name) {
         Some(family) => {
             require_family_of_users(family)?;
-            Ok(family.clone())
+            lock_family(ddl, family)
         }
         None => Ok(Arc::new(new_family(ddl, namespace, name, method))),
     }
@@ -150,6 +150,16 @@ fn new_family(ddl: &Ddl<'_>, namespace: Oid, name: &str, method: AccessMethod) -
         operators: Vec::new(),
         functions: Vec::new(),
     }
+}
+
+/// Keeps others from changing a family until the transaction ends; the row is the one current once the lock is held.
+///
+/// # Errors
+/// 42704 when it was dropped meanwhile.
+pub fn lock_family(ddl: &Ddl<'_>, family: &OperatorFamily) -> Result<Arc<OperatorFamily>> {
+    ddl.lock_database_object(ddl.tx().database, classes::PG_OPFAMILY, family.oid)?;
+    let now = ddl.catalog().access_methods().family(family.oid).cloned();
+    now.ok_or_else(|| err!(UNDEFINED_OBJECT, "operator family \"{}\" was concurrently dropped", family.name))
 }
 
 /// # Errors
@@ -180,7 +190,7 @@ pub fn alter_family(ddl: &Ddl<'_>, s: &AlterOpFamilyStmt) -> Result<()> {
     let family = named_family(ddl, &strings(&s.opfamilyname), method)?;
     require_superuser(ddl, "alter an operator family")?;
     if s.is_drop {
-        return drop_members(ddl, s, method, &family);
+        return drop_members(ddl, s, method, &lock_family(ddl, &family)?);
     }
     let mut members = NewMembers::new(ddl, method, Oid::INVALID);
     for item in items(&s.items)? {
@@ -191,7 +201,7 @@ pub fn alter_family(ddl: &Ddl<'_>, s: &AlterOpFamilyStmt) -> Result<()> {
     }
     require_family_of_users(&family)?;
     members.refuse_existing(&family)?;
-    members.put(family, Oid::INVALID)
+    members.put(lock_family(ddl, &family)?, Oid::INVALID)
 }
 
 /// ALTER OPERATOR FAMILY ... DROP.

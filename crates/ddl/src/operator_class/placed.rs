@@ -8,10 +8,11 @@ use melba_types::{DbError, Oid, Result, SqlState, bail, err};
 use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{Node, ObjectType};
 
-use super::{named_class, named_family};
+use super::{lock_family, named_class, named_family};
 use crate::context::Ddl;
 use crate::dependents::FIRST_UNPINNED_OID;
 use crate::index::request::AccessMethod;
+use crate::move_schema::refuse_special_schema;
 
 /// An operator class or family.
 #[derive(Clone)]
@@ -57,11 +58,15 @@ impl Placed {
     }
 
     /// Puts it into another place, or gives it another name or owner.
-    fn put(&self, ddl: &Ddl<'_>, namespace: Oid, name: Arc<str>, owner: Oid) {
+    fn put(&self, ddl: &Ddl<'_>, namespace: Oid, name: Arc<str>, owner: Oid) -> Result<()> {
         ddl.tx().put(match self {
             Placed::Class(o) => Object::OperatorClass(Arc::new(OperatorClass { namespace, name, owner, ..(**o).clone() })),
-            Placed::Family(o) => Object::OperatorFamily(Arc::new(OperatorFamily { namespace, name, owner, ..(**o).clone() })),
+            Placed::Family(o) => {
+                let now = lock_family(ddl, o)?;
+                Object::OperatorFamily(Arc::new(OperatorFamily { namespace, name, owner, ..(*now).clone() }))
+            }
         });
+        Ok(())
     }
 
     /// # Errors
@@ -135,7 +140,7 @@ pub fn find_placed(ddl: &Ddl<'_>, kind: ObjectType, object: &Node, missing_ok: b
 
 /// # Errors
 /// 2BP01 for a built-in class or family, 0A000 for one of an extension.
-pub fn refuse_dropping_built_in(ddl: &Ddl<'_>, address: ObjectAddress) -> Result<()> {
+fn refuse_dropping_built_in(ddl: &Ddl<'_>, address: ObjectAddress) -> Result<()> {
     let of_users = classes::FIRST_USER_OID..classes::FIRST_EXTENSION_OID;
     if of_users.contains(&address.object.0) {
         return Ok(());
@@ -147,14 +152,24 @@ pub fn refuse_dropping_built_in(ddl: &Ddl<'_>, address: ObjectAddress) -> Result
     Err(DbError::unsupported(format!("dropping {shown}, which is built in")))
 }
 
+/// The object that DROP names. A family is locked, so that nobody adds to it meanwhile.
+pub fn dropped_placed(ddl: &Ddl<'_>, kind: ObjectType, object: &Node, missing_ok: bool) -> Result<Option<ObjectAddress>> {
+    let Some(found) = find_placed(ddl, kind, object, missing_ok)? else { return Ok(None) };
+    refuse_dropping_built_in(ddl, found)?;
+    ddl.lock_database_object(ddl.tx().database, found.class, found.object)?;
+    match ddl.catalog().object(found).is_some() {
+        true => Ok(Some(found)),
+        false => find_placed(ddl, kind, object, missing_ok),
+    }
+}
+
 pub fn rename_placed(ddl: &Ddl<'_>, kind: ObjectType, object: Option<&Node>, name: &str) -> Result<()> {
     let old = named(ddl, kind, object)?;
     let (namespace, _, owner, _) = old.place();
     old.refuse_same(ddl, namespace, name)?;
     old.require_own_of_users(ddl)?;
     ddl.require_schema(ddl.user(), namespace, melba_catalog::acl::CREATE)?;
-    old.put(ddl, namespace, name.into(), owner);
-    Ok(())
+    old.put(ddl, namespace, name.into(), owner)
 }
 
 pub fn move_placed(ddl: &Ddl<'_>, kind: ObjectType, object: Option<&Node>, schema: &str) -> Result<()> {
@@ -163,8 +178,9 @@ pub fn move_placed(ddl: &Ddl<'_>, kind: ObjectType, object: Option<&Node>, schem
     old.require_own_of_users(ddl)?;
     let new = ddl.namespace_for_creation(Some(schema))?;
     if new != namespace {
+        refuse_special_schema(ddl, namespace, new)?;
         old.refuse_same(ddl, new, name)?;
-        old.put(ddl, new, name.clone(), owner);
+        old.put(ddl, new, name.clone(), owner)?;
     }
     Ok(())
 }
@@ -183,6 +199,5 @@ pub fn own_placed(ddl: &Ddl<'_>, kind: ObjectType, object: Option<&Node>, owner:
 pub fn give_placed(ddl: &Ddl<'_>, old: &Placed, owner: Oid) -> Result<()> {
     let (namespace, name, old_owner, _) = old.place();
     ddl.check_new_owner(old_owner, owner, Some(namespace))?;
-    old.put(ddl, namespace, name.clone(), owner);
-    Ok(())
+    old.put(ddl, namespace, name.clone(), owner)
 }

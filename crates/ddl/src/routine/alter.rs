@@ -11,6 +11,7 @@ use pg_query::protobuf::{AlterFunctionStmt, GrantStmt, GrantTargetType, Node, Ob
 
 use crate::context::Ddl;
 use crate::describe::describe;
+use crate::move_schema::refuse_special_schema;
 use crate::privileges::acl::{Grant, acl_after, given};
 use crate::routine::attributes::Attributes;
 use crate::routine::create::lock_routine_name;
@@ -82,6 +83,7 @@ pub fn move_routine(ddl: &Ddl<'_>, kind: ObjectType, node: Option<&Node>, schema
     if f.namespace == target {
         return Ok(());
     }
+    refuse_special_schema(ddl, f.namespace, target)?;
     check_free(ddl, &f, target, &f.name)?;
     rewriting_users_of(ddl, address(&f), || {
         put_function(ddl, Function { namespace: target, ..(*f).clone() });

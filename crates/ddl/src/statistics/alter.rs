@@ -11,6 +11,7 @@ use pg_query::protobuf::{AlterStatsStmt, Node};
 
 use crate::context::Ddl;
 use crate::expression::{Use, again};
+use crate::move_schema::refuse_special_schema;
 use crate::statistics::create::put_statistics;
 use crate::table::alter_column::statistics_target;
 
@@ -88,6 +89,7 @@ pub fn move_statistics(ddl: &Ddl<'_>, object: Option<&Node>, schema: &str) -> Re
     if namespace == old.namespace {
         return Ok(());
     }
+    refuse_special_schema(ddl, old.namespace, namespace)?;
     refuse_same(ddl, namespace, &old.name)?;
     put_statistics(ddl, ExtendedStatistics { namespace, ..(*old).clone() });
     Ok(())

@@ -1,5 +1,7 @@
 //! What needs an order that only a function of users has is refused; operators of such classes are functions like others.
 
+use melba_engine::EngineOptions;
+
 use super::tests::Harness;
 
 fn harness() -> Harness {
@@ -106,4 +108,112 @@ fn built_in_functions_of_a_type_with_other_keys_give_no_order() {
          select distinct v from of_varchar",
     );
     assert!(answer.contains("E0A000"), "{answer}");
+}
+
+const OF_PG_TEMP: &str = "create operator family pg_temp.f using btree;
+    create operator class pg_temp.c for type int4 using btree as operator 1 <, function 1 btint4cmp(int4, int4);
+    create operator class permanent for type int4 using btree family pg_temp.f as function 1 btint4cmp(int4, int4);
+    create operator pg_temp.=%% (leftarg = int4, rightarg = int4, function = int4eq);
+    create collation pg_temp.k from \"C\";
+    create text search configuration pg_temp.t (copy = simple)";
+
+const LEFT: &str =
+    "select (select count(*) from pg_opfamily where oid >= 16384) + (select count(*) from pg_opclass where oid >= 16384)
+    + (select count(*) from pg_operator where oid >= 16384) + (select count(*) from pg_collation where oid >= 16384)
+    + (select count(*) from pg_ts_config where oid >= 16384)";
+
+#[test]
+fn objects_of_the_temporary_schema_go_with_it() {
+    let mut h = Harness::new();
+    let made = h.query(OF_PG_TEMP);
+    assert!(made.ends_with("C:CREATE TEXT SEARCH CONFIGURATION Z:I"), "{made}");
+    assert_ne!(h.lines(LEFT), "0");
+    for kind in [
+        "operator family pg_temp.f using btree",
+        "operator pg_temp.=%% (int4, int4)",
+        "collation pg_temp.k",
+        "text search configuration pg_temp.t",
+    ] {
+        assert_eq!(h.query(&format!("alter {kind} set schema public")), "E0A000 Z:I", "{kind}");
+    }
+    assert_eq!(h.query("discard temp"), "C:DISCARD TEMP Z:I");
+    assert_eq!(h.lines(LEFT), "0");
+    h.query(OF_PG_TEMP);
+    h.query("create table t (a int)");
+    let mut h = Harness::over(h.kill(), EngineOptions::default(), &[]);
+    assert_eq!(h.lines("select count(*) from pg_class where relname = 't'"), "1");
+    assert_eq!(h.lines(LEFT), "0");
+}
+
+/// What a session answers to a statement that waits for another's transaction, which commits.
+fn after(one: &mut Harness, first: &str, second: &'static str) -> String {
+    let begun = one.query(&format!("begin; {first}"));
+    assert!(begun.ends_with("Z:T"), "{begun}");
+    let mut other = one.another();
+    let waiting = std::thread::spawn(move || other.query(second));
+    while one.lines("select count(*) from pg_locks where not granted") == "0" {
+        assert!(!waiting.is_finished(), "it does not wait: {second}");
+        std::thread::yield_now();
+    }
+    one.query("commit");
+    waiting.join().expect("an answer")
+}
+
+#[test]
+fn two_sessions_cannot_give_one_name_to_two_objects() {
+    let mut h = Harness::new();
+    for statement in [
+        "create operator family f using btree",
+        "create operator class c for type int4 using btree as operator 1 <",
+        "create operator =%% (leftarg = int4, rightarg = int4, function = int4eq)",
+        "create collation k from \"C\"",
+        "create text search configuration t (copy = simple)",
+        "create text search dictionary d (template = simple)",
+        "create cast (money as int8) without function",
+        "create extension citext",
+    ] {
+        assert_eq!(after(&mut h, statement, statement), "E23505 Z:I", "{statement}");
+    }
+}
+
+#[test]
+fn members_that_two_sessions_add_are_all_kept() {
+    let mut h = Harness::new();
+    h.query("create operator family f using btree; create operator family g using btree");
+    let second = "alter operator family f using btree add operator 1 < (int4, int8)";
+    let answer = after(&mut h, "alter operator family f using btree add operator 1 < (int4, int2)", second);
+    assert_eq!(answer, "C:ALTER OPERATOR FAMILY Z:I");
+    assert_eq!(h.lines("select count(*) from pg_amop where amopfamily >= 16384"), "2");
+    let class = "create operator class c for type int4 using btree family g as operator 1 <";
+    assert_eq!(after(&mut h, class, "drop operator family g using btree"), "C:DROP OPERATOR FAMILY Z:I");
+    assert_eq!(h.lines("select count(*) from pg_opclass where oid >= 16384"), "0");
+    let third = "alter operator family f using btree add operator 1 < (int8, int4)";
+    assert_eq!(after(&mut h, "drop operator family f using btree", third), "E42704 Z:I");
+}
+
+#[test]
+fn an_extension_s_default_class_and_a_user_s_exclude_each_other() {
+    let mut h = Harness::new();
+    let class = "create operator class mine default for type int4 using gist as operator 3 =";
+    h.query(class);
+    assert_eq!(h.query("create extension btree_gist"), "E42710 Z:I");
+    h.query("drop operator class mine using gist; create extension btree_gist");
+    assert_eq!(h.query("create table ex (a int4, exclude using gist (a with =))"), "C:CREATE TABLE Z:I");
+    assert_eq!(h.query(class), "E42710 Z:I");
+}
+
+#[test]
+fn only_what_postgresql_counts_is_counted() {
+    let mut h = Harness::new();
+    h.query("create table p (a int) partition by range (a); create table p1 partition of p default");
+    h.query("analyze p");
+    h.query("vacuum full p1");
+    let counts = "select string_agg(concat_ws(' ', relname, vacuum_count, analyze_count), ', ' order by relname)
+        from pg_stat_user_tables";
+    assert_eq!(h.lines(counts), "p 0 1, p1 0 1");
+    h.query("vacuum p");
+    h.query("select pg_stat_reset_single_table_counters('p'::regclass)");
+    assert_eq!(h.lines(counts), "p 0 0, p1 1 1");
+    assert_eq!(h.lines("select count(*) from pg_stat_get_progress_info('cluster')"), "0");
+    assert!(h.query("select * from pg_stat_get_progress_info('NOPE')").contains("E22023"));
 }

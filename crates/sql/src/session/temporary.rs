@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Object, ObjectAddress, Persistence, Relation, RelationKind, Storage, Type, classes};
+use melba_catalog::{ObjectAddress, classes};
 use melba_types::Result;
 use pg_query::protobuf::{RangeVar, node::Node as N};
 
@@ -64,24 +64,7 @@ pub fn drop_temporary(context: &StatementContext) -> Result<()> {
     if !namespace.is_valid() {
         return Ok(());
     }
-    let catalog = tx.catalog();
-    let own: Vec<Arc<Relation>> = catalog.relations_in(namespace).cloned().collect();
-    let mut roots: Vec<_> = own
-        .iter()
-        .filter(|r| matches!(r.persistence, Persistence::Temporary) && !matches!(r.storage, Storage::System(_)))
-        // An index is dropped with its table.
-        .filter(|r| r.index.is_none())
-        .map(|r| Object::Relation((*r).clone()).address())
-        .collect();
-    if catalog.has_user_functions() {
-        roots.extend(catalog.functions_in(namespace).map(|f| Object::Function(f.clone()).address()));
-    }
-    // Enums, domains: those that are parts of nothing else.
-    let is_composite = |r: &Arc<Relation>| r.kind == RelationKind::Composite;
-    let is_part =
-        |t: &Type| t.category == b'A' || t.relation.is_valid() && !catalog.relation(t.relation).is_some_and(is_composite);
-    roots.extend(catalog.types_in(namespace).filter(|t| !is_part(t)).map(|t| Object::Type(t.clone()).address()));
-    melba_ddl::drop_quietly(&ddl(context, tx, StatementText::default()), &roots)
+    melba_ddl::drop_contents(&ddl(context, tx, StatementText::default()), namespace)
 }
 
 /// The end of a session: drops its temporary schema with everything in it.
