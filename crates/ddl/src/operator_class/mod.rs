@@ -190,7 +190,8 @@ pub fn alter_family(ddl: &Ddl<'_>, s: &AlterOpFamilyStmt) -> Result<()> {
     let family = named_family(ddl, &strings(&s.opfamilyname), method)?;
     require_superuser(ddl, "alter an operator family")?;
     if s.is_drop {
-        return drop_members(ddl, s, method, &lock_family(ddl, &family)?);
+        let family = lock_family(ddl, &family)?;
+        return drop_members(ddl, s, method, &family);
     }
     let mut members = NewMembers::new(ddl, method, Oid::INVALID);
     for item in items(&s.items)? {

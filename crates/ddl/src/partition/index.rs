@@ -265,6 +265,7 @@ pub fn copy_index(ddl: &Ddl<'_>, table: Oid, index: &Relation, number: &dyn Fn(i
         deferrable: info.deferrable,
         options: index.options.clone(),
         depends_on,
+        concurrently: false,
         name,
     };
     let columns: Vec<i16> = request.keys.iter().map(|k| k.column).collect();
