@@ -38,6 +38,7 @@ pub mod objects;
 mod operator_families;
 mod operators;
 mod partitioning;
+mod placement;
 pub mod privileges;
 mod radix;
 pub mod regs;

@@ -10,8 +10,8 @@ use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{AlterCollationStmt, DefElem, DefineStmt, Node};
 
 use crate::context::Ddl;
-use crate::move_schema::refuse_special_schema;
 use crate::routine::aggregate::option_name;
+use crate::special_schema::refuse_special_schema;
 use crate::stored_text::rewriting_users_of;
 
 /// The options of a definition, each given once.

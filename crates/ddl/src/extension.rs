@@ -12,8 +12,8 @@ use pg_query::NodeEnum;
 use pg_query::protobuf::{AlterExtensionStmt, CreateExtensionStmt};
 
 use crate::context::Ddl;
-use crate::move_schema::refuse_special_schema;
 use crate::privileges::grant::grant;
+use crate::special_schema::refuse_special_schema;
 use crate::stored_text::rewriting_users_of;
 use crate::view::create_view;
 

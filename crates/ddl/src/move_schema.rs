@@ -17,6 +17,7 @@ use crate::rename::refuse_type_of_other;
 use crate::routine::alter::move_routine;
 use crate::routine::find::RoutineName;
 use crate::sequence::owned_sequence;
+use crate::special_schema::refuse_special_schema;
 use crate::statistics::alter::move_statistics;
 use crate::stored_text::{rewriting_dependents, rewriting_users_of};
 use crate::table::relation::put_relation;
@@ -92,19 +93,6 @@ fn refuse_owned_sequence(ddl: &Ddl<'_>, relation: &Relation) -> Result<()> {
             .detail(format!("Sequence \"{}\" is linked to table \"{}\".", relation.name, table.name))),
         None => Ok(()),
     }
-}
-
-/// A temporary object stays temporary, and toast tables move with their tables.
-pub fn refuse_special_schema(ddl: &Ddl<'_>, from: Oid, to: Oid) -> Result<()> {
-    let catalog = ddl.catalog();
-    let is_temporary = |oid: Oid| catalog.namespace(oid).is_some_and(|n| n.name.starts_with("pg_temp_"));
-    if is_temporary(from) || is_temporary(to) {
-        bail!(FEATURE_NOT_SUPPORTED, "cannot move objects into or out of temporary schemas");
-    }
-    if from == classes::PG_TOAST || to == classes::PG_TOAST {
-        bail!(FEATURE_NOT_SUPPORTED, "cannot move objects into or out of TOAST schema");
-    }
-    Ok(())
 }
 
 fn move_relation(ddl: &Ddl<'_>, relation: &Relation, target: Oid) -> Result<()> {

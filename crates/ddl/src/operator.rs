@@ -14,8 +14,8 @@ use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{AlterOperatorStmt, DefElem, DefineStmt, Node, TypeName};
 
 use crate::context::Ddl;
-use crate::move_schema::refuse_special_schema;
 use crate::routine::aggregate::{option_name, type_name};
+use crate::special_schema::refuse_special_schema;
 use crate::stored_text::rewriting_users_of;
 
 /// The attributes of an operator in a definition, beside its function and operands.

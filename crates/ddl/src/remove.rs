@@ -10,7 +10,7 @@ use melba_engine::RelationLockMode;
 use melba_types::{Oid, Result};
 
 use crate::context::Ddl;
-use crate::operator_class::lock_family;
+use crate::family_lock::lock_family;
 use crate::table::relation::put_relation;
 use crate::table::rows::release_column;
 use crate::table::truncate::refuse_pending_events;

@@ -16,8 +16,8 @@ use pg_query::protobuf::{
 };
 
 use crate::context::Ddl;
-use crate::move_schema::refuse_special_schema;
 use crate::routine::aggregate::option_name;
+use crate::special_schema::refuse_special_schema;
 
 /// A configuration or a dictionary.
 #[derive(Clone)]

@@ -13,6 +13,7 @@ use pg_query::protobuf::{AlterOpFamilyStmt, CreateOpClassItem, CreateOpClassStmt
 
 use crate::context::Ddl;
 use crate::dependents::drop_addresses;
+use crate::family_lock::lock_family;
 use crate::index::request::AccessMethod;
 
 pub use members::NewMembers;
@@ -150,16 +151,6 @@ fn new_family(ddl: &Ddl<'_>, namespace: Oid, name: &str, method: AccessMethod) -
         operators: Vec::new(),
         functions: Vec::new(),
     }
-}
-
-/// Keeps others from changing a family until the transaction ends; the row is the one current once the lock is held.
-///
-/// # Errors
-/// 42704 when it was dropped meanwhile.
-pub fn lock_family(ddl: &Ddl<'_>, family: &OperatorFamily) -> Result<Arc<OperatorFamily>> {
-    ddl.lock_database_object(ddl.tx().database, classes::PG_OPFAMILY, family.oid)?;
-    let now = ddl.catalog().access_methods().family(family.oid).cloned();
-    now.ok_or_else(|| err!(UNDEFINED_OBJECT, "operator family \"{}\" was concurrently dropped", family.name))
 }
 
 /// # Errors

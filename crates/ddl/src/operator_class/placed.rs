@@ -8,11 +8,12 @@ use melba_types::{DbError, Oid, Result, SqlState, bail, err};
 use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{Node, ObjectType};
 
-use super::{lock_family, named_class, named_family};
+use super::{named_class, named_family};
 use crate::context::Ddl;
 use crate::dependents::FIRST_UNPINNED_OID;
+use crate::family_lock::lock_family;
 use crate::index::request::AccessMethod;
-use crate::move_schema::refuse_special_schema;
+use crate::special_schema::refuse_special_schema;
 
 /// An operator class or family.
 #[derive(Clone)]

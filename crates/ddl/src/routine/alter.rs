@@ -11,11 +11,11 @@ use pg_query::protobuf::{AlterFunctionStmt, GrantStmt, GrantTargetType, Node, Ob
 
 use crate::context::Ddl;
 use crate::describe::describe;
-use crate::move_schema::refuse_special_schema;
 use crate::privileges::acl::{Grant, acl_after, given};
 use crate::routine::attributes::Attributes;
 use crate::routine::create::lock_routine_name;
 use crate::routine::find::{RoutineName, find_routine, require_routine_owner};
+use crate::special_schema::refuse_special_schema;
 use crate::stored_text::rewriting_users_of;
 
 fn put_function(ddl: &Ddl<'_>, f: Function) {

@@ -11,7 +11,7 @@ use pg_query::protobuf::{AlterStatsStmt, Node};
 
 use crate::context::Ddl;
 use crate::expression::{Use, again};
-use crate::move_schema::refuse_special_schema;
+use crate::special_schema::refuse_special_schema;
 use crate::statistics::create::put_statistics;
 use crate::table::alter_column::statistics_target;
 
