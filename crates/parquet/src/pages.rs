@@ -94,7 +94,7 @@ pub(crate) fn open(chunks: &Chunks, chunk: &ColumnChunkMetaData, rows: usize, pr
     progress.restart();
     let bytes = Arc::new(PageBytes { chunks: chunks.clone(), limit, progress: Arc::clone(progress) });
     let pages = SerializedPageReader::new(bytes, chunk, rows, None)?;
-    Ok(CheckedPages { pages, column: chunk.column_descr_ptr(), progress: Arc::clone(progress) })
+    Ok(CheckedPages { pages, peeked: None, column: chunk.column_descr_ptr(), progress: Arc::clone(progress) })
 }
 
 /// The bytes of a column. The decoder asks for a reader where the header of a page begins.
@@ -168,6 +168,8 @@ fn field(rest: &mut &[u8]) -> Option<i64> {
 /// Pages whose values fit into their bytes.
 pub(crate) struct CheckedPages {
     pages: SerializedPageReader<PageBytes>,
+    /// A page that was looked at. The decoder would go on behind its header, where `PageBytes` expects one.
+    peeked: Option<Page>,
     column: ColumnDescPtr,
     progress: Arc<Progress>,
 }
@@ -278,7 +280,10 @@ fn delta_values(mut bytes: &[u8]) -> Option<u64> {
 impl PageReader for CheckedPages {
     fn get_next_page(&mut self) -> Result<Option<Page>> {
         limits::check_interrupt().map_err(wrapped)?;
-        let page = self.pages.get_next_page()?;
+        let page = match self.peeked.take() {
+            Some(page) => Some(page),
+            None => self.pages.get_next_page()?,
+        };
         if let Some(page) = &page {
             self.check(page)?;
         }
@@ -286,11 +291,22 @@ impl PageReader for CheckedPages {
     }
 
     fn peek_next_page(&mut self) -> Result<Option<PageMetadata>> {
-        self.pages.peek_next_page()
+        if self.peeked.is_none() {
+            self.peeked = self.pages.get_next_page()?;
+        }
+        Ok(self.peeked.as_ref().map(|page| match page {
+            Page::DataPage { num_values, .. } => {
+                PageMetadata { num_rows: None, num_levels: Some(*num_values as usize), is_dict: false }
+            }
+            Page::DataPageV2 { num_values, num_rows, .. } => {
+                PageMetadata { num_rows: Some(*num_rows as usize), num_levels: Some(*num_values as usize), is_dict: false }
+            }
+            Page::DictionaryPage { .. } => PageMetadata { num_rows: None, num_levels: None, is_dict: true },
+        }))
     }
 
     fn skip_next_page(&mut self) -> Result<()> {
-        self.pages.skip_next_page()
+        if self.peeked.take().is_some() { Ok(()) } else { self.pages.skip_next_page() }
     }
 }
 

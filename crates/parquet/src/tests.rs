@@ -324,3 +324,11 @@ fn long_strings_make_short_batches() {
     }
     assert_eq!(next, 300);
 }
+
+#[test]
+fn lists_go_on_in_the_next_page() {
+    let rows = vec![&[Some("{1,2}")][..]; 45_000];
+    let table = Table::new(&[(oids::INT4_ARRAY, -1)]).rows(&rows);
+    let read = table.read(table.write(Compression::Snappy, 100_000).unwrap(), &table.types()).unwrap();
+    assert!(read.len() == rows.len() && read.iter().all(|row| row[0].as_deref() == Some("{1,2}")));
+}
