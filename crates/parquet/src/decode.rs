@@ -43,11 +43,11 @@ pub(crate) fn natural(ty: FileType, raw: Raw) -> Result<Column> {
             ColumnData::Datum(v.into_iter().map(|v| Datum::Numeric(Numeric::from(v as u64))).collect())
         }
         (FileType::Decimal { precision, scale }, Raw::Int32(v)) => {
-            words(v.into_iter().map(i64::from).collect(), precision, scale)
+            words(v.into_iter().map(i64::from).collect(), precision, scale)?
         }
-        (FileType::Decimal { precision, scale }, Raw::Int64(v)) => words(v, precision, scale),
-        (FileType::Decimal { scale, .. }, Raw::Bytes(v)) => decimals(v.iter().map(ByteArray::data), scale)?,
-        (FileType::Decimal { scale, .. }, Raw::Fixed(v)) => decimals(v.iter().map(|v| v.data()), scale)?,
+        (FileType::Decimal { precision, scale }, Raw::Int64(v)) => words(v, precision, scale)?,
+        (FileType::Decimal { precision, scale }, Raw::Bytes(v)) => decimals(v.iter().map(ByteArray::data), precision, scale)?,
+        (FileType::Decimal { precision, scale }, Raw::Fixed(v)) => decimals(v.iter().map(|v| v.data()), precision, scale)?,
         (FileType::Float4, Raw::Float(v)) => ColumnData::Float4(v),
         (FileType::Float8, Raw::Double(v)) => ColumnData::Float8(v),
         (FileType::Float16, Raw::Fixed(v)) => {
@@ -94,26 +94,50 @@ fn integers(bits: u8, signed: bool, values: Vec<i32>) -> ColumnData {
     }
 }
 
-fn words(values: Vec<i64>, precision: i32, scale: i32) -> ColumnData {
+fn words(values: Vec<i64>, precision: i32, scale: i32) -> Result<ColumnData> {
     let fits = precision <= WORD_DIGITS_MAX;
+    let limit = u32::try_from(precision).ok().and_then(|digits| 10_u64.checked_pow(digits));
+    if let Some(limit) = limit
+        && let Some(row) = values.iter().position(|value| value.unsigned_abs() >= limit)
+    {
+        return Err((row, too_many_digits(precision)));
+    }
     let scale = u16::try_from(scale).unwrap_or(0);
-    match Mantissas::new(Vec::new(), scale) {
+    Ok(match Mantissas::new(Vec::new(), scale) {
         Some(_) if fits => ColumnData::Numeric(Mantissas { values, scale }),
         _ => ColumnData::Datum(values.into_iter().map(|v| Datum::Numeric(Numeric::from_parts(i128::from(v), scale))).collect()),
-    }
+    })
+}
+
+fn too_many_digits(precision: i32) -> DbError {
+    err!(BAD_COPY_FILE_FORMAT, "invalid Parquet file: a decimal has more than {precision} digits")
 }
 
 /// Whole numbers of any length, highest byte first.
-fn decimals<'a>(values: impl Iterator<Item = &'a [u8]>, scale: i32) -> Result<ColumnData> {
+fn decimals<'a>(values: impl Iterator<Item = &'a [u8]>, precision: i32, scale: i32) -> Result<ColumnData> {
+    // Two digits have less than a byte; the first byte may be the sign only.
+    let bytes_max = usize::try_from(precision).unwrap_or(0) / 2 + 2;
     let scale = u16::try_from(scale).map_err(|_| (0, invalid("a decimal")))?;
     let decimal = |bytes: &[u8]| {
+        let bytes = without_sign(bytes);
+        if bytes.len() > bytes_max {
+            return Err(too_many_digits(precision));
+        }
         if bytes.len() <= 16 {
             let negative = bytes.first().is_some_and(|byte| *byte >= 0x80);
             let mut all = [if negative { 0xff } else { 0 }; 16];
             all[16 - bytes.len()..].copy_from_slice(bytes);
-            return Ok(Datum::Numeric(Numeric::from_parts(i128::from_be_bytes(all), scale)));
+            let number = i128::from_be_bytes(all);
+            let limit = u32::try_from(precision).ok().and_then(|digits| 10_u128.checked_pow(digits));
+            if limit.is_some_and(|limit| number.unsigned_abs() >= limit) {
+                return Err(too_many_digits(precision));
+            }
+            return Ok(Datum::Numeric(Numeric::from_parts(number, scale)));
         }
         let number = num_bigint::BigInt::from_signed_bytes_be(bytes);
+        if number.magnitude().to_string().len() > usize::try_from(precision).unwrap_or(0) {
+            return Err(too_many_digits(precision));
+        }
         Numeric::parse(&format!("{number}e-{scale}")).map(Datum::Numeric)
     };
     let mut column = Column::with_capacity(Kind::Numeric, 0);
@@ -124,6 +148,14 @@ fn decimals<'a>(values: impl Iterator<Item = &'a [u8]>, scale: i32) -> Result<Co
         column.push(decimal(bytes).map_err(|e| (row, e))?);
     }
     Ok(column.data)
+}
+
+/// A number without bytes that only repeat its sign.
+fn without_sign(mut bytes: &[u8]) -> &[u8] {
+    while let [0x00, 0x00..=0x7f, ..] | [0xff, 0x80..=0xff, ..] = bytes {
+        bytes = &bytes[1..];
+    }
+    bytes
 }
 
 fn half(bytes: &[u8]) -> Option<f32> {
@@ -228,6 +260,18 @@ mod tests {
         let float = |bits: u16| half(&bits.to_le_bytes()).unwrap();
         assert_eq!([0x3c00, 0xc000, 0x0001, 0x7bff, 0xfc00].map(float), [1.0, -2.0, 5.960_464_5e-8, 65504.0, f32::NEG_INFINITY]);
         assert!(float(0x7e00).is_nan() && half(&[1]).is_none());
+    }
+
+    #[test]
+    fn decimals_have_the_digits_of_their_precision() {
+        let of = |bytes: &[u8], precision| {
+            decimals([bytes].into_iter(), precision, 0).map_err(|(_, e)| e.sqlstate().as_str().to_owned())
+        };
+        assert!(of(&[0x63], 2).is_ok() && of(&[0x9d], 2).is_ok() && of(&[&[0; 40][..], &[0x63]].concat(), 2).is_ok());
+        let refused = Err("22P04".to_owned());
+        assert_eq!((of(&[0x64], 2).map(|_| ()), of(&[0x9c], 2).map(|_| ())), (refused.clone(), refused.clone()));
+        assert_eq!(of(&[&[1][..], &[0; 1 << 20]].concat(), 38).map(|_| ()), refused);
+        assert!(words(vec![99, -99], 2, 0).is_ok() && words(vec![0, 100], 2, 0).is_err_and(|(row, _)| row == 1));
     }
 
     #[test]

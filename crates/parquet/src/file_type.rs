@@ -9,6 +9,9 @@ use melba_types::{Oid, oids};
 
 use crate::levels::Nesting;
 
+/// Digits of a numeric that has a precision.
+const PRECISION_MAX: i32 = 1000;
+
 /// Parts of a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeResolution {
@@ -93,6 +96,7 @@ impl FileType {
             (ConvertedType::TIME_MICROS, _) => FileType::Time(TimeResolution::Micros),
             (ConvertedType::TIMESTAMP_MILLIS, _) => FileType::Timestamp { unit: TimeResolution::Millis, utc: true },
             (ConvertedType::TIMESTAMP_MICROS, _) => FileType::Timestamp { unit: TimeResolution::Micros, utc: true },
+            (ConvertedType::DECIMAL, _) if leaf.get_precision() > PRECISION_MAX => return None,
             (ConvertedType::DECIMAL, _) => FileType::Decimal { precision: leaf.get_precision(), scale: leaf.get_scale() },
             (ConvertedType::INTERVAL, _) => FileType::Interval,
             (ConvertedType::INT_8, _) => FileType::Integer { bits: 8, signed: true },
@@ -115,6 +119,7 @@ impl FileType {
             LogicalType::Uuid => FileType::Uuid,
             LogicalType::Date => FileType::Date,
             LogicalType::Float16 => FileType::Float16,
+            LogicalType::Decimal(d) if d.precision > PRECISION_MAX => return None,
             LogicalType::Decimal(d) => FileType::Decimal { precision: d.precision, scale: d.scale },
             LogicalType::Integer(i) => FileType::Integer { bits: i.bit_width.unsigned_abs(), signed: i.is_signed },
             LogicalType::Time(t) => FileType::Time(unit(&t.unit)),

@@ -44,7 +44,8 @@ pub(crate) fn may(session: &dyn Session, from: Oid, to: Oid) -> bool {
 /// # Errors
 /// The row of a value that the type does not have, and why.
 pub(crate) fn fit(session: &dyn Session, column: Column, from: (Oid, i32), to: Target) -> Result<Column, RowError> {
-    let same = from.0 == to.ty && (to.typmod < 0 || to.typmod == from.1);
+    // A file may call json what is none.
+    let same = from.0 == to.ty && (to.typmod < 0 || to.typmod == from.1) && to.ty != oids::JSON;
     match (&column.data, to.ty) {
         _ if same => return Ok(column),
         (ColumnData::Text(_), _) if to.typmod < 0 && matches!(to.ty, oids::TEXT | oids::VARCHAR) => return Ok(column),
@@ -79,19 +80,29 @@ fn value(session: &dyn Session, column: &Column, row: usize, from: Oid, to: Targ
         }
         _ => column.get(row),
     };
+    // Not by the type's output function, whose digits are those of extra_float_digits.
+    let float = match &value {
+        Datum::Float4(v) if v.is_finite() => Some(v.to_string()),
+        Datum::Float8(v) if v.is_finite() => Some(v.to_string()),
+        _ => None,
+    };
     match (&value, to.ty) {
         (Datum::Numeric(number), oids::NUMERIC) => return number.apply_typmod(to.typmod).map(Datum::Numeric),
         (Datum::Numeric(number), oids::INT2 | oids::INT4 | oids::INT8) if is_whole(number)? => return integer(number, to.ty),
         (Datum::Float4(_) | Datum::Float8(_), oids::INT2 | oids::INT4 | oids::INT8) => {
             // Whole ones: pandas has no integers in columns with nulls.
-            text.clear();
-            io::text_out(session, from, &value, text)?;
-            let number = Numeric::parse(&String::from_utf8_lossy(text))?;
-            if is_whole(&number)? {
+            if let Some(number) = float.as_deref().map(Numeric::parse).transpose()?
+                && is_whole(&number)?
+            {
                 return integer(&number, to.ty);
             }
         }
         _ => {}
+    }
+    if let Some(float) = float
+        && matches!(to.ty, oids::INT2 | oids::INT4 | oids::INT8 | oids::FLOAT4 | oids::FLOAT8 | oids::NUMERIC)
+    {
+        return io::text_in(session, to.ty, to.typmod, &float);
     }
     text.clear();
     io::text_out(session, from, &value, text)?;

@@ -365,7 +365,13 @@ impl Scanned {
                 });
                 Column::new(ColumnData::Datum(arrays?))
             }
-            None => spread(values, &self.levels.definition, self.file, rows),
+            None if self.file == FileType::Unknown => {
+                let kind = lookup::kind(session, self.target.ty).unwrap_or(Kind::Text);
+                let mut nulls = Column::with_capacity(kind, rows);
+                (0..rows).for_each(|_| nulls.push_null());
+                nulls
+            }
+            None => spread(values, &self.levels.definition),
         };
         if column.len() != rows {
             return Err((0, err!(BAD_COPY_FILE_FORMAT, "invalid Parquet file").detail("A column has another number of values.")));
@@ -395,12 +401,7 @@ fn checked(session: &dyn Session, domain: Oid, column: Column) -> Result<Column,
 }
 
 /// Puts nulls between values.
-fn spread(values: Column, definition: &[i16], file: FileType, rows: usize) -> Column {
-    if file == FileType::Unknown {
-        let mut out = Column::with_capacity(Kind::Text, rows);
-        (0..rows).for_each(|_| out.push_null());
-        return out;
-    }
+fn spread(values: Column, definition: &[i16]) -> Column {
     if definition.iter().all(|level| *level > 0) {
         return values;
     }

@@ -332,3 +332,21 @@ fn lists_go_on_in_the_next_page() {
     let read = table.read(table.write(Compression::Snappy, 100_000).unwrap(), &table.types()).unwrap();
     assert!(read.len() == rows.len() && read.iter().all(|row| row[0].as_deref() == Some("{1,2}")));
 }
+
+#[test]
+fn what_is_no_json_is_refused() {
+    // The bytes of a text column that a damaged file calls json.
+    let table = Table::new(&[(oids::JSON, -1)]).rows(&[&[Some("{\"a\":1}")]]);
+    let mut file = table.write(Compression::None, 10).unwrap();
+    let at = file.windows(7).position(|bytes| bytes == b"{\"a\":1}").unwrap();
+    file[at + 6] = b' ';
+    assert_eq!(failure(table.read(file, &table.types())).0, SqlState::INVALID_TEXT_REPRESENTATION);
+}
+
+#[test]
+fn floats_do_not_depend_on_settings() {
+    let table = Table::new(&[(oids::FLOAT8, -1)]).rows(&[&[Some("1234567890123456768")], &[Some("0.1")]]);
+    let file = table.write(Compression::None, 10).unwrap();
+    let read = table.read(file, &[(oids::NUMERIC, -1)]).unwrap();
+    assert_eq!(read, [[Some("1234567890123456800".to_owned())], [Some("0.1".to_owned())]]);
+}
