@@ -134,8 +134,8 @@ fn file_columns(cx: &Context<'_>, e: &Expr) -> Result<Option<Vec<OutputColumn>>>
     let source = &function.source;
     let constant = |arg: &Expr| match arg {
         Expr::Const(c) => Ok(c.value.clone()),
-        other => Err(err!(FEATURE_NOT_SUPPORTED, "the name of a file must be a constant")
-            .hint("A column definition list, AS t(a integer, b text), lets it be any expression.")
+        other => Err(err!(FEATURE_NOT_SUPPORTED, "the name of a file and its options must be constants")
+            .hint("A column definition list, AS t(a integer, b text), lets them be any expressions.")
             .at(other.location())),
     };
     let args = call.args.iter().map(constant).collect::<Result<Vec<_>>>()?;

@@ -24,6 +24,7 @@ pub use format::{CopiedColumn, CopyTo};
 pub use from::CopyFrom;
 pub use options::{CopyFormat, CopyOptions};
 pub use spool::StoredObject;
+pub use values::{InputColumn, push_value};
 
 /// The fields of one row, unescaped, end to end. Buffers are reused from row to row.
 #[derive(Default)]

@@ -15,7 +15,7 @@ use melba_types::numeric::convert::precision_and_scale;
 use melba_types::{ByteStrings, Column, ColumnData, Datum, Mantissas, Numeric, Oid, Result, oids};
 
 /// A column that the input has.
-pub(crate) struct InputColumn {
+pub struct InputColumn {
     /// Position in the table.
     pub at: usize,
     pub name: Arc<str>,
@@ -88,7 +88,7 @@ pub(super) fn push_fields(
 
 /// Appends a value, which is UTF-8, to its column.
 #[inline]
-pub(super) fn push_value(session: &dyn Session, source: &InputColumn, bytes: &[u8], column: &mut Column) -> Result<()> {
+pub fn push_value(session: &dyn Session, source: &InputColumn, bytes: &[u8], column: &mut Column) -> Result<()> {
     let value = match source.ty {
         oids::TEXT => {
             if column.push_encoded(melba_types::Kind::Text, bytes) {

@@ -8,7 +8,7 @@ use crate::RowColumn;
 /// Whether a function is one. The source of a user's function is the user's, whatever it says.
 pub fn reads_files(function: &Function) -> bool {
     let is_built_in = function.language == classes::INTERNAL_LANGUAGE && function.oid.0 < classes::FIRST_USER_OID;
-    is_built_in && &*function.source == "read_parquet"
+    is_built_in && matches!(&*function.source, "read_parquet" | "read_csv" | "read_json")
 }
 
 /// What a query wants of files.

@@ -40,7 +40,7 @@ pub use file_type::FileType;
 pub use matching::match_columns;
 pub use prune::ColumnLimits;
 pub use reader::{FileColumn, FileReader, Scan, Wanted};
-pub use source::{FileBytes, SourceFile};
+pub use source::{FileBytes, SourceFile, SourceReader};
 pub use writer::{Compression, FileWriter, Written};
 
 /// The key of the file's metadata under which the columns' PostgreSQL types stand: a JSON array of objects with `name` and `type`.

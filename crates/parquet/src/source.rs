@@ -54,7 +54,7 @@ impl ChunkReader for Chunks {
     type T = SourceReader;
 
     fn get_read(&self, start: u64) -> Result<SourceReader> {
-        Ok(SourceReader { source: Arc::clone(&self.0), next: start, buffer: Vec::new(), at: 0 })
+        Ok(SourceReader::new(Arc::clone(&self.0), start))
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
@@ -69,11 +69,17 @@ impl ChunkReader for Chunks {
 }
 
 /// Reads on from a place.
-pub(crate) struct SourceReader {
+pub struct SourceReader {
     source: Arc<dyn FileBytes>,
     next: u64,
     buffer: Vec<u8>,
     at: usize,
+}
+
+impl SourceReader {
+    pub fn new(source: Arc<dyn FileBytes>, start: u64) -> SourceReader {
+        SourceReader { source, next: start, buffer: Vec::new(), at: 0 }
+    }
 }
 
 impl Read for SourceReader {

@@ -14,6 +14,8 @@ pub struct FileScanNode {
     pub columns: Vec<RowColumn>,
     /// The columns that are returned.
     pub needed: Vec<usize>,
+    /// WITH ORDINALITY: a column with the row's number follows.
+    pub is_numbered: bool,
     /// Comparisons of a column with a value: they are checked above, and let files leave out row groups.
     pub conditions: Vec<(usize, ZoneOp, Expression)>,
 }

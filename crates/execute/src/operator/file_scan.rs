@@ -5,7 +5,7 @@ use std::sync::Arc;
 use melba_engine::{Held, ZoneOp};
 use melba_fmgr::{FileBound, FileRequest, FileRows};
 use melba_plan::file_scan::FileScanNode;
-use melba_types::{BATCH_ROWS, Batch, Datum, Result};
+use melba_types::{BATCH_ROWS, Batch, Column, ColumnData, Datum, Result};
 
 use crate::{ExecContext, Operator};
 
@@ -14,17 +14,20 @@ pub(super) struct FileScanOp {
     /// `None` before the first row and after the last.
     rows: Option<Box<dyn FileRows>>,
     begun: bool,
+    /// Rows before.
+    number: i64,
     held: Option<Held>,
 }
 
 impl FileScanOp {
     pub fn new(node: Arc<FileScanNode>) -> FileScanOp {
-        FileScanOp { node, rows: None, begun: false, held: None }
+        FileScanOp { node, rows: None, begun: false, number: 0, held: None }
     }
 
     fn open(&self, ctx: &ExecContext) -> Result<Option<Box<dyn FileRows>>> {
         let args = self.node.args.iter().map(|a| a.eval_row(ctx, &[])).collect::<Result<Vec<_>>>()?;
-        if args.iter().any(Datum::is_null) {
+        // Options may be null.
+        if args.first().is_none_or(Datum::is_null) {
             return Ok(None);
         }
         let bounds = self
@@ -65,17 +68,24 @@ impl Operator for FileScanOp {
         }
         let Some(rows) = &mut self.rows else { return Ok(None) };
         ctx.check_interrupt()?;
-        let batch = rows.next(limit.clamp(1, BATCH_ROWS))?;
+        let mut batch = rows.next(limit.clamp(1, BATCH_ROWS))?;
         if batch.is_none() {
             (self.rows, self.held) = (None, None);
             return Ok(None);
+        }
+        if self.node.is_numbered
+            && let Some(batch) = &mut batch
+        {
+            let first = self.number + 1;
+            self.number += batch.rows as i64;
+            batch.columns.push(Column::new(ColumnData::Int8((first..=self.number).collect())));
         }
         self.held.get_or_insert_with(|| ctx.resources().held()).set(rows.memory_bytes())?;
         Ok(batch)
     }
 
     fn rescan(&mut self, _ctx: &ExecContext) -> Result<()> {
-        (self.rows, self.begun, self.held) = (None, false, None);
+        (self.rows, self.begun, self.number, self.held) = (None, false, 0, None);
         Ok(())
     }
 }

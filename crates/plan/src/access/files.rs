@@ -15,7 +15,7 @@ use crate::planner::{Planner, Stage};
 
 /// Whether an entry is one function that reads files, with all its columns known.
 pub fn reads_files(planner: &Planner<'_>, entry: usize) -> bool {
-    let RangeKind::Function { functions, ordinality: false } = &planner.level().entries[entry].kind else { return false };
+    let RangeKind::Function { functions, .. } = &planner.level().entries[entry].kind else { return false };
     let [function] = &functions[..] else { return false };
     let Expr::Function(call) = &function.expr else { return false };
     function.column_definitions && planner.catalog().function(call.function).is_some_and(|f| files::reads_files(f))
@@ -24,7 +24,9 @@ pub fn reads_files(planner: &Planner<'_>, entry: usize) -> bool {
 /// A scan of an entry of which `reads_files` holds.
 pub fn create_file_scan(planner: &mut Planner<'_>, entry: usize, filter: &[Expr], estimate: Estimate) -> Result<Stage> {
     let described = planner.level().entries[entry].clone();
-    let RangeKind::Function { functions, .. } = described.kind else { return Err(DbError::internal("function entry expected")) };
+    let RangeKind::Function { functions, ordinality } = described.kind else {
+        return Err(DbError::internal("function entry expected"));
+    };
     let Some(function) = functions.into_iter().next() else { return Err(DbError::internal("an entry without a function")) };
     let Expr::Function(call) = &function.expr else { return Err(DbError::internal("function expected")) };
     let args = planner.compile_all(&call.args, &Layout::default())?;
@@ -32,6 +34,8 @@ pub fn create_file_scan(planner: &mut Planner<'_>, entry: usize, filter: &[Expr]
         Some(f) => (f.name.to_string(), f.source.clone()),
         None => return Err(DbError::internal("the function of files is gone")),
     };
+    // Rows that are left out have numbers, too.
+    let filter = if ordinality { &[] } else { filter };
     let zones = zone::zones_of(planner, entry, &|column| function.columns.get(column).map(|c| c.ty), filter)?;
     let conditions = zones.into_iter().filter(|zone| !zone.any).map(|zone| (zone.column, zone.op, zone.value)).collect();
     let wanted = &planner.level().needed[entry];
@@ -40,11 +44,12 @@ pub fn create_file_scan(planner: &mut Planner<'_>, entry: usize, filter: &[Expr]
         .filter(|column| wanted.contains_key(&0) || wanted.contains_key(&(*column as i16 + 1)))
         .collect();
     let kinds: Vec<Kind> = planner.kinds_of(&function.columns).to_vec();
-    let kinds: Vec<Kind> = needed.iter().map(|column| kinds[*column]).collect();
-    let layout = Layout(needed.iter().map(|column| (entry, *column as i16 + 1)).collect());
+    let number = ordinality.then_some(function.columns.len());
+    let kinds: Vec<Kind> = needed.iter().map(|column| kinds[*column]).chain(number.map(|_| Kind::Int8)).collect();
+    let layout = Layout(needed.iter().copied().chain(number).map(|column| (entry, column as i16 + 1)).collect());
     let columns = function.columns.iter().map(|c| RowColumn { name: c.name.clone(), ty: c.ty, typmod: c.typmod }).collect();
     let shown = explain::named(&name, &described.name);
-    let node = FileScanNode { source, args, columns, needed, conditions };
+    let node = FileScanNode { source, args, columns, needed, is_numbered: ordinality, conditions };
     let mut node = planner.node(Op::FileScan(Arc::new(node)), kinds.into(), estimate);
     planner.detail(&mut node, "on", || shown);
     Ok(Stage { node, layout })

@@ -7,6 +7,7 @@ use super::table::ImportTable;
 use crate::{Result, terminal};
 use melba_client::target::Target;
 use melba_client::{Connection, Event, Report};
+use melba_files::Form;
 
 /// After this many rows, checks whether the server still wants them.
 const LOOK_EVERY: u64 = 1000;
@@ -96,7 +97,7 @@ fn send(connection: &mut Connection, table: &ImportTable, source: &Source, read:
 }
 
 /// The server counts records: the line of the file is found by reading it again.
-fn with_line(report: &Report, source: &Source, columns: &[(String, super::source::Form)]) -> String {
+fn with_line(report: &Report, source: &Source, columns: &[(String, Form)]) -> String {
     if source.is_parquet() {
         // `COPY t, row 5, column a`: the file has no lines.
         let place = report.context.as_deref().and_then(|context| context.split_once(", "));

@@ -1,14 +1,10 @@
 //! `melba import`: turns files into tables.
 //!
-//! 1. A file is read twice: for its columns and their types (`guess`), and to send its rows by COPY.
+//! 1. A file is read twice: for its columns and their types (crate `files`), and to send its rows by COPY.
 //! 2. All files are loaded in one transaction: after an error nothing was loaded.
 //! 3. Errors name the file and the line.
 
-mod csv;
-mod guess;
-mod json;
 mod load;
-mod names;
 mod source;
 mod table;
 
@@ -20,7 +16,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::interrupts::{Ends, Interrupts};
 use crate::{Result, Serve};
 use melba_client::target::Target;
-use source::{Dialects, Source};
+use melba_files::{Dialects, names};
+use source::Source;
 use table::ImportTable;
 
 #[derive(Debug, Args)]
@@ -99,6 +96,7 @@ pub fn import(options: &ImportOptions, serve: &Serve) -> Result<()> {
         quote: options.quote,
         escape: options.escape,
         has_header: (options.header || options.no_header).then_some(options.header),
+        null: None,
     };
     let sources = options.files.iter().map(|path| Source::open(path, &dialects)).collect::<Result<Vec<_>>>()?;
     let bytes = sources.iter().map(|source| source.bytes).sum();

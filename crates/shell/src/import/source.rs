@@ -5,42 +5,25 @@ use std::io::{BufRead as _, BufReader, Read, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use melba_files::json::{self, Value};
+use melba_files::{BEGINNING_BYTES, CsvRows, Dialects, Form, Guess, TextFile, TextKind, csv, names};
 use melba_parquet::{FileReader, SourceFile};
 
-use super::csv::{self, Dialect, Record};
-use super::guess::Guess;
-use super::json::{self, Value};
-use super::names;
 use crate::Result;
 
-/// Bytes of the file's beginning, by which its format is recognised.
-const BEGINNING_BYTES: u64 = 256 << 10;
 const BUFFER_BYTES: usize = 1 << 20;
 const PARQUET_MAGIC: &[u8] = b"PAR1";
-const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
-
-/// The command line's options for the format of files.
-pub struct Dialects {
-    pub is_json: Option<bool>,
-    pub delimiter: Option<u8>,
-    pub quote: Option<u8>,
-    pub escape: Option<u8>,
-    pub has_header: Option<bool>,
-}
 
 pub struct Source {
     pub path: PathBuf,
     pub bytes: u64,
     kind: FileKind,
-    /// Before the first record: a mark of the encoding.
-    skipped: u64,
     /// Of its columns, and their names in the table, once it has been surveyed.
     pub titles: Vec<(String, String)>,
 }
 
 enum FileKind {
-    Csv { dialect: Dialect, has_header: bool },
-    Json,
+    Text(TextFile),
     Parquet,
 }
 
@@ -55,30 +38,6 @@ pub struct Column {
     pub type_name: Option<String>,
 }
 
-/// How a column's values become fields of COPY.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// An empty string in quotes is one.
-    Text,
-    /// JSON as it is written.
-    Json,
-    /// An empty value is null.
-    Other,
-}
-
-impl Form {
-    pub fn of(type_name: &str) -> Form {
-        match type_name {
-            "json" | "jsonb" => Form::Json,
-            name if name.starts_with("char") || matches!(name, "text" | "varchar" | "bpchar" | "name" | "citext") => Form::Text,
-            _ => Form::Other,
-        }
-    }
-}
-
-/// Called with the names of a file's columns, and with each record.
-type EachRecord<'a> = dyn FnMut(&[String], Option<&Record>) -> Result<()> + 'a;
-
 impl Source {
     /// # Errors
     /// It cannot be read, or is nothing that can be imported.
@@ -92,31 +51,21 @@ impl Source {
         let beginning = csv::beginning(&mut file, BEGINNING_BYTES).map_err(failed)?;
         let (path, bytes) = (path.to_owned(), metadata.len());
         if beginning.starts_with(PARQUET_MAGIC) {
-            return Ok(Source { path, bytes, kind: FileKind::Parquet, skipped: 0, titles: Vec::new() });
+            return Ok(Source { path, bytes, kind: FileKind::Parquet, titles: Vec::new() });
         }
-        if let Some(refusal) = refusal(&beginning) {
-            return Err(format!("{}: {refusal}", path.display()));
-        }
-        let skipped = if beginning.starts_with(UTF8_MARK) { UTF8_MARK.len() } else { 0 };
-        let text = &beginning[skipped..];
-        let kind =
-            if dialects.is_json.unwrap_or_else(|| is_json(&path, text)) { FileKind::Json } else { csv_kind(text, dialects) };
-        Ok(Source { path, bytes, kind, skipped: skipped as u64, titles: Vec::new() })
+        let file = TextFile::recognize(&path, &beginning, dialects).map_err(|e| format!("{}: {e}", path.display()))?;
+        Ok(Source { path, bytes, kind: FileKind::Text(file), titles: Vec::new() })
     }
 
     /// The recognised format, in words.
     pub fn description(&self) -> String {
-        match &self.kind {
-            FileKind::Json => "JSON".to_owned(),
-            FileKind::Parquet => "Parquet".to_owned(),
-            FileKind::Csv { dialect, has_header } => {
-                let delimiter = match dialect.delimiter {
-                    b'\t' => "tabs".to_owned(),
-                    delimiter => format!("'{}'", char::from(delimiter)),
-                };
-                format!("CSV with {delimiter} and {}", if *has_header { "a header" } else { "no header" })
-            }
-        }
+        let FileKind::Text(file) = &self.kind else { return "Parquet".to_owned() };
+        let TextKind::Csv { dialect, has_header } = &file.kind else { return "JSON".to_owned() };
+        let delimiter = match dialect.delimiter {
+            b'\t' => "tabs".to_owned(),
+            delimiter => format!("'{}'", char::from(delimiter)),
+        };
+        format!("CSV with {delimiter} and {}", if *has_header { "a header" } else { "no header" })
     }
 
     pub fn is_parquet(&self) -> bool {
@@ -148,55 +97,14 @@ impl Source {
     /// # Errors
     /// A record that is wrong, with its line.
     pub fn survey(&mut self, read: &mut dyn FnMut(u64)) -> Result<Vec<Column>> {
-        let mut columns = Vec::new();
-        if self.is_parquet() {
+        let FileKind::Text(file) = &self.kind else {
             read(self.bytes);
             return self.parquet_columns().map_err(|e| format!("{}: {e}", self.path.display()));
-        }
-        let result = match &self.kind {
-            FileKind::Parquet => Ok(()),
-            FileKind::Csv { .. } => self.csv_records(read, &mut |names, record| {
-                if columns.is_empty() {
-                    columns.extend(names.iter().map(|title| Column {
-                        title: title.clone(),
-                        name: String::new(),
-                        guess: Guess::default(),
-                        type_name: None,
-                    }));
-                }
-                let Some(record) = record else { return Ok(()) };
-                for ((field, _), column) in record.fields().zip(&mut columns) {
-                    if std::str::from_utf8(field).is_err() {
-                        return Err(format!("line {}: \"{}\" is not UTF-8", record.line, String::from_utf8_lossy(field)));
-                    }
-                    // Of numbers and dates an empty one is null, also in quotes.
-                    if !field.is_empty() {
-                        column.guess.add_text(field);
-                    }
-                }
-                Ok(())
-            }),
-            FileKind::Json => json::rows(self.reader(read)?, &mut |_, object| {
-                for (title, value) in &object.0 {
-                    let at = columns.iter().position(|column: &Column| column.title == *title).unwrap_or_else(|| {
-                        columns.push(Column {
-                            title: title.to_string(),
-                            name: String::new(),
-                            guess: Guess::default(),
-                            type_name: None,
-                        });
-                        columns.len() - 1
-                    });
-                    match Value::of(value)? {
-                        Value::Null => {}
-                        Value::String(text) => columns[at].guess.add_string(&text),
-                        Value::Other(text) => columns[at].guess.add_json(text),
-                    }
-                }
-                Ok(())
-            }),
         };
-        result.map_err(|e| format!("{}: {e}", self.path.display()))?;
+        let surveyed = self.reader(file.skipped, read).and_then(|reader| file.survey(reader));
+        let surveyed = surveyed.map_err(|e| format!("{}: {e}", self.path.display()))?;
+        let column = |(title, guess): (String, Guess)| Column { title, name: String::new(), guess, type_name: None };
+        let mut columns: Vec<Column> = surveyed.into_iter().map(column).collect();
         let names = names::columns(columns.iter().map(|column| column.title.as_str()));
         columns.iter_mut().zip(names).for_each(|(column, name)| column.name = name);
         self.titles = columns.iter().map(|column| (column.title.clone(), column.name.clone())).collect();
@@ -214,30 +122,31 @@ impl Source {
         send: &mut dyn FnMut(u64, &[u8]) -> Result<()>,
     ) -> Result<()> {
         let mut line = Vec::new();
-        match &self.kind {
-            FileKind::Parquet => {
-                let mut reader = self.reader(read)?;
-                loop {
-                    let piece = reader.fill_buf().map_err(|e| e.to_string())?;
-                    if piece.is_empty() {
-                        return Ok(());
-                    }
-                    send(0, piece)?;
-                    let bytes = piece.len();
-                    reader.consume(bytes);
+        let FileKind::Text(file) = &self.kind else {
+            let mut reader = self.reader(0, read)?;
+            loop {
+                let piece = reader.fill_buf().map_err(|e| e.to_string())?;
+                if piece.is_empty() {
+                    return Ok(());
                 }
+                send(0, piece)?;
+                let bytes = piece.len();
+                reader.consume(bytes);
             }
-            FileKind::Csv { .. } => self.csv_records(read, &mut |_, record| {
-                let Some(record) = record else { return Ok(()) };
-                line.clear();
-                for ((field, is_quoted), (_, form)) in record.fields().zip(columns) {
-                    let is_null = field.is_empty() && !(is_quoted && *form == Form::Text);
-                    put(&mut line, (!is_null).then_some(field));
+        };
+        let reader = self.reader(file.skipped, read)?;
+        match &file.kind {
+            TextKind::Csv { dialect, has_header } => {
+                let mut rows = CsvRows::open(reader, *dialect, *has_header)?;
+                while let Some(record) = rows.read()? {
+                    line.clear();
+                    record.fields().zip(columns).for_each(|(field, (_, form))| put(&mut line, file.value(field, *form)));
+                    end(&mut line);
+                    send(record.line, &line)?;
                 }
-                end(&mut line);
-                send(record.line, &line)
-            }),
-            FileKind::Json => json::rows(self.reader(read)?, &mut |number, object| {
+                Ok(())
+            }
+            TextKind::Json => json::rows(reader, &mut |number, object| {
                 line.clear();
                 for (title, form) in columns {
                     let raw = object.0.iter().find(|(name, _)| name == title);
@@ -254,39 +163,10 @@ impl Source {
         }
     }
 
-    /// Names and records; once without a record, so that a file with a header alone has its names.
-    fn csv_records(&self, read: &mut dyn FnMut(u64), each: &mut EachRecord<'_>) -> Result<()> {
-        let FileKind::Csv { dialect, has_header } = &self.kind else { return Ok(()) };
-        let mut reader = csv::CsvReader::new(self.reader(read)?, *dialect);
-        let mut record = Record::default();
-        if !reader.read(&mut record)? {
-            return Err("the file is empty".to_owned());
-        }
-        let numbered = |at: usize| format!("column{}", at + 1);
-        let names: Vec<String> = match has_header {
-            true => record.fields().map(|(field, _)| String::from_utf8_lossy(field).trim().to_owned()).collect(),
-            false => (0..record.len()).map(numbered).collect(),
-        };
-        each(&names, None)?;
-        if *has_header && !reader.read(&mut record)? {
-            return Ok(());
-        }
-        loop {
-            if record.len() != names.len() {
-                let (line, fields, expected) = (record.line, record.len(), names.len());
-                return Err(format!("line {line}: it has {fields} fields, but the first record has {expected}"));
-            }
-            each(&names, Some(&record))?;
-            if !reader.read(&mut record)? {
-                return Ok(());
-            }
-        }
-    }
-
-    fn reader<'r>(&self, read: &'r mut dyn FnMut(u64)) -> Result<BufReader<Counted<'r>>> {
+    fn reader<'r>(&self, skipped: u64, read: &'r mut dyn FnMut(u64)) -> Result<BufReader<Counted<'r>>> {
         let failed = |e: std::io::Error| format!("{}: {e}", self.path.display());
         let mut file = File::open(&self.path).map_err(failed)?;
-        file.seek(SeekFrom::Start(self.skipped)).map_err(failed)?;
+        file.seek(SeekFrom::Start(skipped)).map_err(failed)?;
         Ok(BufReader::with_capacity(BUFFER_BYTES, Counted { file, read }))
     }
 }
@@ -303,39 +183,6 @@ impl Read for Counted<'_> {
         (self.read)(read as u64);
         Ok(read)
     }
-}
-
-/// Why a file cannot be imported.
-fn refusal(beginning: &[u8]) -> Option<&'static str> {
-    match beginning {
-        [] => Some("the file is empty"),
-        [0x1f, 0x8b, ..] | [0x28, 0xb5, 0x2f, 0xfd, ..] => Some("it is compressed; unpack it first"),
-        [b'P', b'K', 3, 4, ..] => Some("it is an archive or a spreadsheet; CSV and JSON lines can be imported"),
-        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Some("it is UTF-16; convert it to UTF-8 first"),
-        text if text.contains(&0) => Some("it is no text: it has zero bytes"),
-        _ => None,
-    }
-}
-
-fn is_json(path: &Path, text: &[u8]) -> bool {
-    let extension = path.extension().map(|e| e.to_ascii_lowercase());
-    match extension.as_deref().and_then(|e| e.to_str()) {
-        Some("json" | "jsonl" | "ndjson") => true,
-        Some("csv" | "tsv") => false,
-        _ => matches!(text.trim_ascii_start(), [b'{', ..] | [b'[', b'{' | b'\n' | b' ', ..]),
-    }
-}
-
-fn csv_kind(text: &[u8], dialects: &Dialects) -> FileKind {
-    let quote = dialects.quote.unwrap_or(b'"');
-    let escape = dialects.escape.unwrap_or(quote);
-    let delimiter = dialects.delimiter.unwrap_or_else(|| csv::detect(text, quote, escape));
-    let dialect = Dialect { delimiter, quote, escape };
-    let has_header = dialects.has_header.unwrap_or_else(|| {
-        let mut first = Record::default();
-        csv::CsvReader::new(text, dialect).read(&mut first).is_ok_and(|read| read) && csv::is_header(&first)
-    });
-    FileKind::Csv { dialect, has_header }
 }
 
 /// A field of COPY's text format and its separator.

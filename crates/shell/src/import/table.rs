@@ -1,9 +1,10 @@
 //! The table that is created from files, or to which they are added.
 
-use super::source::{Column, Form, Source};
+use super::source::{Column, Source};
 use crate::Result;
 use crate::scan::{identifier, literal};
 use melba_client::Connection;
+use melba_files::{Form, names};
 
 /// A table with the files that are loaded into it.
 pub struct ImportTable {
@@ -81,7 +82,7 @@ impl ImportTable {
         for column in &mut self.columns {
             // A name of other case is meant, too.
             let found = existing.iter().find(|(name, _)| *name == column.name);
-            let found = found.or_else(|| existing.iter().find(|(name, _)| super::names::name(name) == column.name));
+            let found = found.or_else(|| existing.iter().find(|(name, _)| names::name(name) == column.name));
             let Some((name, type_name)) = found else {
                 return Err(format!("column \"{}\" of relation {} does not exist", column.name, self.name));
             };
@@ -93,8 +94,7 @@ impl ImportTable {
 
     /// A file's columns by their titles, as the table takes them; and the statement that copies them.
     pub fn copy_statement(&self, source: &Source) -> (Vec<(String, Form)>, String) {
-        let of_table =
-            |name: &str| self.columns.iter().find(|column| column.name == name || super::names::name(&column.name) == name);
+        let of_table = |name: &str| self.columns.iter().find(|column| column.name == name || names::name(&column.name) == name);
         let mut forms = Vec::new();
         let mut names = Vec::new();
         for (title, name) in &source.titles {

@@ -44,6 +44,24 @@ pub fn columns<'a>(titles: impl Iterator<Item = &'a str>) -> Vec<String> {
     names
 }
 
+/// Names of columns by the keys of objects: a key that needs no quotes is its own, others take the name that needs none unless another has it.
+/// `column_of_key` finds them again.
+pub fn keys(titles: &[&str]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for title in titles {
+        let plain = name(title);
+        let is_taken = plain != *title && (titles.contains(&plain.as_str()) || names.contains(&plain));
+        names.push(if plain.is_empty() || is_taken { (*title).to_owned() } else { plain });
+    }
+    names
+}
+
+/// The column of an object's key: the one of its name, or of the name that needs no quotes.
+pub fn column_of_key<'n>(key: &str, mut columns: impl Iterator<Item = &'n str> + Clone) -> Option<usize> {
+    let plain = name(key);
+    columns.clone().position(|column| column == key).or_else(|| columns.position(|column| column == plain))
+}
+
 fn cut(text: &str, bytes: usize) -> &str {
     let mut end = text.len().min(bytes);
     while !text.is_char_boundary(end) {
@@ -65,6 +83,11 @@ mod tests {
         );
         assert_eq!(table(std::path::Path::new("/tmp/Sales 2024.v1.csv")), "sales_2024_v1");
         assert_eq!(table(std::path::Path::new("-.csv")), "imported");
+        let titles = ["Order ID", "order-id", "id", "ID", "_"];
+        let named = keys(&titles);
+        assert_eq!(named, ["order_id", "order-id", "id", "ID", "_"]);
+        let places = titles.map(|key| column_of_key(key, named.iter().map(String::as_str)));
+        assert_eq!(places, [0, 1, 2, 3, 4].map(Some));
         let long = "ä".repeat(60);
         assert!(of(&[&long, &long]).iter().all(|name| name.len() <= BYTES_MAX));
     }

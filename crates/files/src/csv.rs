@@ -56,10 +56,25 @@ impl Record {
         self.ends.len()
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
     /// Texts, and whether they were quoted.
     pub fn fields(&self) -> impl Iterator<Item = (&[u8], bool)> {
         let starts = std::iter::once(0).chain(self.ends.iter().map(|(end, _)| *end));
         starts.zip(&self.ends).map(|(start, (end, is_quoted))| (&self.bytes[start..*end], *is_quoted))
+    }
+
+    /// The text of a field, and whether it was quoted.
+    pub fn field(&self, at: usize) -> Option<(&[u8], bool)> {
+        let start = at.checked_sub(1).and_then(|before| self.ends.get(before)).map_or(0, |(end, _)| *end);
+        self.ends.get(at).map(|(end, is_quoted)| (&self.bytes[start..*end], *is_quoted))
+    }
+
+    /// Bytes of all fields.
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
     }
 
     fn end(&mut self, is_quoted: bool) {
@@ -201,7 +216,7 @@ fn without_end(line: &[u8]) -> &[u8] {
 pub fn is_header(first: &Record) -> bool {
     let names: Vec<&[u8]> = first.fields().map(|(field, _)| field).collect();
     let is_name = |name: &&[u8]| {
-        let mut guess = super::guess::Guess::default();
+        let mut guess = crate::guess::Guess::default();
         guess.add_text(name);
         !name.trim_ascii().is_empty() && guess.is_text() && !name[0].is_ascii_digit()
     };

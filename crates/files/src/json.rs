@@ -62,7 +62,6 @@ impl<'a> Value<'a> {
 /// Invalid JSON, and errors of the function, with their place.
 pub fn rows(mut reader: impl BufRead, each: &mut dyn FnMut(u64, &Object) -> Result<()>) -> Result<()> {
     let mut number = 0;
-    let mut line = Vec::new();
     // Empty lines before the first row.
     loop {
         let buffered = reader.fill_buf().map_err(|e| e.to_string())?;
@@ -75,20 +74,47 @@ pub fn rows(mut reader: impl BufRead, each: &mut dyn FnMut(u64, &Object) -> Resu
             _ => break,
         }
     }
-    loop {
-        line.clear();
-        match reader.read_until(b'\n', &mut line) {
-            Ok(0) => return Ok(()),
-            Ok(_) => {}
-            Err(e) if e.kind() == ErrorKind::Interrupted => continue,
-            Err(e) => return Err(e.to_string()),
-        }
-        number += 1;
-        if line.trim_ascii().is_empty() {
-            continue;
-        }
-        let object = serde_json::from_slice::<Object>(&line).map_err(|e| format!("line {number}: {}", in_line(&e)))?;
+    let mut lines = JsonLines { reader, number, line: Vec::new() };
+    while let Some((number, object)) = lines.read()? {
         each(number, &object).map_err(|e| format!("line {number}: {e}"))?;
+    }
+    Ok(())
+}
+
+/// Objects in lines.
+pub struct JsonLines<R> {
+    reader: R,
+    /// Lines that have been read.
+    number: u64,
+    line: Vec<u8>,
+}
+
+impl<R: BufRead> JsonLines<R> {
+    pub fn new(reader: R) -> JsonLines<R> {
+        JsonLines { reader, number: 0, line: Vec::new() }
+    }
+
+    /// The next object, with its line; `None` at the end.
+    ///
+    /// # Errors
+    /// Invalid JSON, with its line, and errors of the system.
+    pub fn read(&mut self) -> Result<Option<(u64, Object<'_>)>> {
+        loop {
+            self.line.clear();
+            match self.reader.read_until(b'\n', &mut self.line) {
+                Ok(0) => return Ok(None),
+                Ok(_) => {}
+                Err(e) if e.kind() == ErrorKind::Interrupted => continue,
+                Err(e) => return Err(e.to_string()),
+            }
+            self.number += 1;
+            if !self.line.trim_ascii().is_empty() {
+                break;
+            }
+        }
+        let number = self.number;
+        let object = serde_json::from_slice::<Object>(&self.line).map_err(|e| format!("line {number}: {}", in_line(&e)))?;
+        Ok(Some((number, object)))
     }
 }
 

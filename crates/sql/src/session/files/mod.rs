@@ -1,6 +1,8 @@
-//! Files as tables: read_parquet.
+//! Files as tables: read_parquet, read_csv, read_json.
 
 #![expect(clippy::disallowed_methods, reason = "server-side files, which the role may read")]
+
+mod text;
 
 use std::collections::VecDeque;
 use std::fs;
@@ -28,7 +30,10 @@ const FILES_MAX: usize = 100_000;
 /// 42501 for a role that may read no file of the server, 58P01 when there is none, and those of a file.
 pub(super) fn columns(context: &StatementContext, source: &str, args: &[Datum]) -> Result<Vec<RowColumn>> {
     check_role(context, source)?;
-    let [Datum::Text(pattern)] = args else { return Err(err!(NULL_VALUE_NOT_ALLOWED, "the name of a file must not be null")) };
+    if source != "read_parquet" {
+        return text::columns(context, source, args);
+    }
+    let pattern = pattern(args)?;
     let names = expand(pattern)?;
     let Some(first) = names.front() else { return Err(no_file(pattern)) };
     let file = open_file(first)?;
@@ -64,9 +69,10 @@ fn check_role(session: &dyn Session, source: &str) -> Result<()> {
 /// Those of `columns`.
 pub(super) fn open(session: Arc<dyn Session>, request: FileRequest) -> Result<Box<dyn FileRows>> {
     check_role(&*session, &request.source)?;
-    let [Datum::Text(pattern)] = &request.args[..] else {
-        return Err(err!(NULL_VALUE_NOT_ALLOWED, "the name of a file must not be null"));
-    };
+    if request.source != "read_parquet" {
+        return text::open(session, request);
+    }
+    let pattern = pattern(&request.args)?;
     let names = expand(pattern)?;
     if names.is_empty() {
         return Err(no_file(pattern));
@@ -74,6 +80,14 @@ pub(super) fn open(session: Arc<dyn Session>, request: FileRequest) -> Result<Bo
     let wanted = |c: &RowColumn| Wanted { at: 0, name: Arc::clone(&c.name), ty: c.ty, typmod: c.typmod };
     let wanted = request.columns.iter().map(wanted).collect();
     Ok(Box::new(ParquetRows { session, names, wanted, request, scan: None }))
+}
+
+/// The first argument.
+fn pattern(args: &[Datum]) -> Result<&str> {
+    match args.first() {
+        Some(Datum::Text(pattern)) => Ok(pattern),
+        _ => Err(err!(NULL_VALUE_NOT_ALLOWED, "the name of a file must not be null")),
+    }
 }
 
 fn no_file(pattern: &str) -> melba_types::DbError {
@@ -136,19 +150,21 @@ fn within(error: melba_types::DbError, name: &str) -> melba_types::DbError {
 }
 
 fn open_file(name: &str) -> Result<FileReader> {
-    let source: Arc<dyn FileBytes> = if melba_objects::is_url(name) {
-        Arc::new(StoredObject(ObjectReader::open(name)?))
-    } else {
-        // To open a FIFO would wait for its writer.
-        let file = fs::OpenOptions::new().read(true).custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32).open(name);
-        let file = file.map_err(|e| file_error(name, "reading", &e))?;
-        let metadata = file.metadata().map_err(|e| file_error(name, "reading", &e))?;
-        if !metadata.is_file() {
-            return Err(err!(WRONG_OBJECT_TYPE, "\"{name}\" is not a regular file"));
-        }
-        Arc::new(SourceFile { file, bytes: metadata.len() })
-    };
-    FileReader::open(source).map_err(|e| within(e, name))
+    FileReader::open(open_bytes(name)?).map_err(|e| within(e, name))
+}
+
+fn open_bytes(name: &str) -> Result<Arc<dyn FileBytes>> {
+    if melba_objects::is_url(name) {
+        return Ok(Arc::new(StoredObject(ObjectReader::open(name)?)));
+    }
+    // To open a FIFO would wait for its writer.
+    let file = fs::OpenOptions::new().read(true).custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32).open(name);
+    let file = file.map_err(|e| file_error(name, "reading", &e))?;
+    let metadata = file.metadata().map_err(|e| file_error(name, "reading", &e))?;
+    if !metadata.is_file() {
+        return Err(err!(WRONG_OBJECT_TYPE, "\"{name}\" is not a regular file"));
+    }
+    Ok(Arc::new(SourceFile { file, bytes: metadata.len() }))
 }
 
 /// The files that a pattern names, in order: a name without `*` and `?` is itself.
@@ -230,7 +246,10 @@ fn name_matches(pattern: &[u8], name: &[u8]) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+mod tests;
+
+#[cfg(test)]
+mod pattern_tests {
     use super::*;
 
     #[test]
