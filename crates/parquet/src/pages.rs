@@ -273,7 +273,8 @@ fn delta_values(mut bytes: &[u8]) -> Option<u64> {
         }
         None
     };
-    (number()?, number()?);
+    number()?;
+    number()?;
     number()
 }
 
