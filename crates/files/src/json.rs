@@ -7,7 +7,7 @@ use std::io::{BufRead, ErrorKind};
 use serde::de::{Deserialize, DeserializeSeed, Deserializer as _, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::Result;
+use crate::{Result, check_columns};
 
 /// A row: names and the texts of their values, as they come.
 pub struct Object<'a>(pub Vec<(Cow<'a, str>, Cow<'a, RawValue>)>);
@@ -29,6 +29,7 @@ impl<'de> Deserialize<'de> for Object<'de> {
                     // Of two values of a name the last one counts, as in jsonb.
                     fields.retain(|(other, _)| *other != name);
                     fields.push((Cow::Owned(name), Cow::Owned(value)));
+                    check_columns(fields.len()).map_err(M::Error::custom)?;
                 }
                 Ok(Object(fields))
             }
@@ -188,5 +189,9 @@ mod tests {
         assert!(error.starts_with("line 2: invalid type: sequence, expected an object"), "{error}");
         let error = read("[{\"a\": 1}, 2]").expect_err("it is wrong");
         assert!(error.contains("expected an object"), "{error}");
+        let many: Vec<String> = (0..1601).map(|at| format!("\"k{at}\": 1")).collect();
+        let object = |keys: usize| read(&format!("{{{}}}", many[..keys].join(", ")));
+        let error = object(1601).expect_err("it has too many");
+        assert!(error.starts_with("line 1: it has more than 1600 columns") && object(1600).is_ok(), "{error}");
     }
 }

@@ -20,3 +20,15 @@ pub use text_file::{BEGINNING_BYTES, CsvRows, Dialects, Form, TextFile, TextKind
 
 /// Errors are texts.
 pub type Result<T> = std::result::Result<T, String>;
+
+/// Columns of a file at most, as of a table: the time that names and keys take grows with the square of their number.
+const COLUMNS_MAX: usize = 1600;
+
+/// # Errors
+/// There are more.
+pub fn check_columns(columns: usize) -> Result<()> {
+    if columns <= COLUMNS_MAX {
+        return Ok(());
+    }
+    Err(format!("it has more than {COLUMNS_MAX} columns"))
+}

@@ -3,10 +3,10 @@
 use std::io::BufRead;
 use std::path::Path;
 
-use crate::Result;
 use crate::csv::{self, CsvReader, Dialect, Record};
 use crate::guess::Guess;
 use crate::json::{self, Value};
+use crate::{Result, check_columns};
 
 /// Bytes of the file's beginning, by which its format is recognised.
 pub const BEGINNING_BYTES: u64 = 256 << 10;
@@ -120,6 +120,7 @@ fn survey_json(reader: impl BufRead) -> Result<Vec<(String, Guess)>> {
                 columns.push((title.to_string(), Guess::default()));
                 columns.len() - 1
             });
+            check_columns(columns.len())?;
             match Value::of(value)? {
                 Value::Null => {}
                 Value::String(text) => columns[at].1.add_string(&text),
@@ -149,6 +150,7 @@ impl<R: BufRead> CsvRows<R> {
         if !reader.read(&mut record)? {
             return Err("the file is empty".to_owned());
         }
+        check_columns(record.len())?;
         let numbered = |at: usize| format!("column{}", at + 1);
         let titles = match has_header {
             true => record.fields().map(|(field, _)| String::from_utf8_lossy(field).trim().to_owned()).collect(),

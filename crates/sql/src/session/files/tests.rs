@@ -169,6 +169,9 @@ fn errors_name_the_file_and_the_line() {
     f.lines(place);
     assert!(f.lines("select current_setting('my.place')").contains("line 4, column a\nfile \"@/value.csv\""));
     assert_eq!(f.lines("select sum(a) || ' ' || count(b) from read_csv('@/long.csv')"), "12502500 5000");
+    assert_eq!(f.lines("select 1 from read_csv('@')"), "ERROR 42809: \"@\" is not a regular file");
+    f.lines("set check_function_bodies = off; create function f(text) returns setof record language plpgsql as 'read_csv'");
+    assert!(f.lines("select 1 from f('@/long.csv') as t(a int, b text)").starts_with("ERROR 42601: syntax error"));
     f.lines("create role reader; set role reader");
     assert_eq!(f.lines("select 1 from read_csv('@/long.csv')"), "ERROR 42501: permission denied for function read_csv");
 }

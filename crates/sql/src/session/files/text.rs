@@ -10,9 +10,9 @@ use hashbrown::HashMap;
 use melba_copy::{InputColumn, push_value};
 use melba_encoding::utf8;
 use melba_files::json::{JsonLines, Value};
-use melba_files::{BEGINNING_BYTES, CsvRows, Dialects, Form, TextFile, TextKind, names};
+use melba_files::{BEGINNING_BYTES, CsvRows, Dialects, Form, Guess, TextFile, TextKind, check_columns, names};
 use melba_fmgr::{FileRequest, FileRows, RowColumn, Session, io as values, lookup};
-use melba_parquet::{FileBytes, SourceReader};
+use melba_parquet::SourceReader;
 use melba_types::{Batch, Column, Datum, DbError, Kind, Oid, Result, err, limits, oids};
 use parking_lot::Mutex;
 
@@ -30,7 +30,7 @@ const KEYS_MAX: usize = 10_000;
 pub(super) fn columns(context: &StatementContext, source: &str, args: &[Datum]) -> Result<Vec<RowColumn>> {
     let dialects = dialects(source, args)?;
     let pattern = pattern(args)?;
-    let mut columns = Vec::new();
+    let mut columns: Vec<(String, Guess)> = Vec::new();
     let mut is_first = true;
     for name in expand(pattern)? {
         let input = Input::open(&name, &dialects)?;
@@ -44,6 +44,7 @@ pub(super) fn columns(context: &StatementContext, source: &str, args: &[Datum]) 
                 None => {}
             }
         }
+        check_columns(columns.len()).map_err(|e| input.failure.said(&name, e))?;
         is_first = false;
     }
     if is_first {
