@@ -169,7 +169,12 @@ impl CopyOptions {
         let csv = self.format == CopyFormat::Csv;
         match self.format {
             CopyFormat::Binary => self.check_binary("BINARY", delimiter.is_some(), null.is_some())?,
-            CopyFormat::Parquet => self.check_binary("PARQUET", delimiter.is_some(), null.is_some())?,
+            CopyFormat::Parquet => {
+                self.check_binary("PARQUET", delimiter.is_some(), null.is_some())?;
+                if self.encoding.is_some() {
+                    bail!(SYNTAX_ERROR, "cannot specify ENCODING in PARQUET mode");
+                }
+            }
             CopyFormat::Text | CopyFormat::Csv => {}
         }
         let one = |value: Option<String>, default: u8, what: &str| match value.as_deref().map(str::as_bytes) {

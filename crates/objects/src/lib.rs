@@ -34,6 +34,8 @@ const LOOK: Duration = Duration::from_millis(50);
 /// How long an unfinished object is cleaned up.
 const ABORT: Duration = Duration::from_secs(5);
 
+const SCHEMES: [&str; 9] = ["s3", "s3a", "gs", "az", "adl", "abfs", "abfss", "file", "https"];
+
 /// Whether a file's name is the URL of an object.
 pub fn is_url(name: &str) -> bool {
     name.contains("://")
@@ -45,6 +47,9 @@ pub fn is_url(name: &str) -> bool {
 /// In words: the URL is none, or of a store that is not known.
 pub fn open_store(url: &str) -> std::result::Result<(Arc<dyn ObjectStore>, Path), String> {
     let parsed = url::Url::parse(url).map_err(|e| e.to_string())?;
+    if !SCHEMES.contains(&parsed.scheme()) {
+        return Err(format!("no store has URLs of {}://", parsed.scheme()));
+    }
     let environment = std::env::vars().map(|(name, value)| (name.to_ascii_lowercase(), value));
     let (store, path) = object_store::parse_url_opts(&parsed, environment).map_err(|e| e.to_string())?;
     Ok((store.into(), path))
@@ -194,6 +199,13 @@ pub fn list(folder: &str) -> Result<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_urls_of_stores_are_opened() {
+        for url in ["memory:///x", "http://169.254.169.254/latest", "ftp://host/x", "://x"] {
+            assert!(open_store(url).is_err(), "{url}");
+        }
+    }
 
     #[test]
     fn objects_are_there_when_they_are_finished() {

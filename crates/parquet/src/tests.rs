@@ -350,3 +350,14 @@ fn floats_do_not_depend_on_settings() {
     let read = table.read(file, &[(oids::NUMERIC, -1)]).unwrap();
     assert_eq!(read, [[Some("1234567890123456800".to_owned())], [Some("0.1".to_owned())]]);
 }
+
+#[test]
+fn files_that_could_not_be_read_again_are_refused() {
+    let table = Table::new(&[(oids::INT4, -1), (oids::INT4, -1)]);
+    let written = |table: &Table| table.write(Compression::None, 10).map(drop).map_err(|e| e.sqlstate());
+    assert_eq!(written(&table), Ok(()));
+    let mut twice = Table::new(&[(oids::INT4, -1), (oids::INT4, -1)]);
+    twice.columns[1].name = twice.columns[0].name.clone();
+    assert_eq!(written(&twice), Err(SqlState::DUPLICATE_COLUMN));
+    assert_eq!(written(&Table::new(&[])), Err(SqlState::FEATURE_NOT_SUPPORTED));
+}

@@ -11,12 +11,13 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{ColumnPath, Type as SchemaType};
 
+use melba_catalog::TypeKind;
 use melba_fmgr::Session;
-use melba_types::{Batch, Column, ColumnData, Datum, DbError, Oid, Result, bail, codec, err, limits};
+use melba_types::{Batch, Column, ColumnData, Datum, DbError, Oid, Result, bail, codec, err, limits, oids};
 
 use crate::TYPES_KEY;
 use crate::levels::Levels;
-use crate::mapping::{self, Shape};
+use crate::mapping::{self, Form, Shape};
 use crate::values::Values;
 
 /// Rows of a row group when nothing else is asked for: what a reader skips by statistics, and what it reads at least.
@@ -83,6 +84,40 @@ impl<W: Write + Send> FileWriter<W> {
             out: Some(out),
             depths: Vec::new(),
             levels: Levels::default(),
+        }
+    }
+
+    /// Whether every reader finds the columns again, and the values that were written.
+    fn check(&self) -> Result<()> {
+        if self.columns.is_empty() {
+            bail!(FEATURE_NOT_SUPPORTED, "a Parquet file without columns is not supported");
+        }
+        let mut names = HashSet::new();
+        if let Some(twice) = self.columns.iter().find(|column| !names.insert(&column.name)) {
+            bail!(DUPLICATE_COLUMN, "column \"{}\" is written twice", twice.name);
+        }
+        let is = |setting: &str, style: &str| self.session.setting(setting).is_none_or(|now| now.starts_with(style));
+        let has_styles = !is("DateStyle", "ISO") || !is("IntervalStyle", "postgres");
+        if let Some((column, _)) =
+            self.columns.iter().zip(&self.shapes).find(|(_, shape)| has_styles && self.may_hold_dates(shape.form))
+        {
+            return Err(DbError::unsupported(format!(
+                "writing column \"{}\" in another style of dates or intervals",
+                column.name
+            ))
+            .hint("Set DateStyle to ISO and IntervalStyle to postgres."));
+        }
+        Ok(())
+    }
+
+    /// Texts in which another reader's settings would find other dates.
+    fn may_hold_dates(&self, form: Form) -> bool {
+        let kind = |ty: Oid| self.session.catalog().type_(ty).map(|entry| entry.type_kind);
+        match form {
+            Form::Output(ty) => {
+                ty == oids::RECORD || matches!(kind(ty), Some(TypeKind::Range | TypeKind::Multirange | TypeKind::Composite))
+            }
+            _ => false,
         }
     }
 
@@ -165,6 +200,7 @@ impl<W: Write + Send> FileWriter<W> {
     /// Decides on the schema and begins the file, once.
     fn begin(&mut self, batches: &[Batch]) -> Result<()> {
         let Some(out) = self.out.take() else { return Ok(()) };
+        self.check()?;
         let mut properties = WriterProperties::builder()
             .set_created_by(concat!("Melba ", env!("CARGO_PKG_VERSION")).to_owned())
             .set_compression(match self.compression {
