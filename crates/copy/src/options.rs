@@ -169,12 +169,7 @@ impl CopyOptions {
         let csv = self.format == CopyFormat::Csv;
         match self.format {
             CopyFormat::Binary => self.check_binary("BINARY", delimiter.is_some(), null.is_some())?,
-            CopyFormat::Parquet => {
-                self.check_binary("PARQUET", delimiter.is_some(), null.is_some())?;
-                if self.encoding.is_some() {
-                    bail!(SYNTAX_ERROR, "cannot specify ENCODING in PARQUET mode");
-                }
-            }
+            CopyFormat::Parquet => self.check_binary("PARQUET", delimiter.is_some(), null.is_some())?,
             CopyFormat::Text | CopyFormat::Csv => {}
         }
         let one = |value: Option<String>, default: u8, what: &str| match value.as_deref().map(str::as_bytes) {
@@ -316,6 +311,9 @@ impl CopyOptions {
         }
         if self.ignore_errors {
             bail!(SYNTAX_ERROR, "only ON_ERROR STOP is allowed in {mode} mode");
+        }
+        if self.format == CopyFormat::Parquet && self.encoding.is_some() {
+            bail!(SYNTAX_ERROR, "cannot specify ENCODING in {mode} mode");
         }
         Ok(())
     }
