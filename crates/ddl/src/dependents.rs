@@ -3,12 +3,18 @@
 //! Dependents are found depth first, newest first, and removed before the objects on which they depend. If a part (internal
 //! dependency) is reached by a path other than from its whole, the whole is dropped too. A part of a dropped object (an automatic
 //! or internal dependency on it) is not reported, however else it was found.
+//!
+//! DROP locks every object before it trusts the list of its dependents: a statement that makes a dependent locks it, too, when it has
+//! run (`transaction::references`).
 
-use hashbrown::HashMap;
+use std::sync::Arc;
+
+use hashbrown::{HashMap, HashSet};
 use melba_catalog::foreign_keys::is_referenced_part;
 use melba_catalog::{
     Catalog, ConstraintKind, DependencyKind, ObjectAddress, RelationKind, TypeKind, classes, is_range_constructor,
 };
+use melba_engine::RelationLockMode;
 use melba_types::{DbError, Oid, Result, SqlState, err};
 
 use crate::context::{Ddl, Dropped};
@@ -52,6 +58,10 @@ impl FoundDependents {
 pub struct Going<'c> {
     catalog: &'c Catalog,
     roots: &'c [ObjectAddress],
+    /// Found objects are locked, if others may use them; these were so before.
+    locked: Option<&'c mut HashSet<ObjectAddress>>,
+    /// Objects were found that were not locked before: others may have begun to depend on them.
+    has_locked: bool,
     found: Vec<FoundDependents>,
     places: HashMap<ObjectAddress, usize>,
     /// Places in `found`, dependents first.
@@ -60,7 +70,8 @@ pub struct Going<'c> {
 
 impl<'c> Going<'c> {
     pub fn new(catalog: &'c Catalog, roots: &'c [ObjectAddress]) -> Going<'c> {
-        Going { catalog, roots, found: Vec::new(), places: HashMap::new(), order: Vec::new() }
+        let (locked, has_locked) = (None, false);
+        Going { catalog, roots, locked, has_locked, found: Vec::new(), places: HashMap::new(), order: Vec::new() }
     }
 
     /// Dependents first.
@@ -105,6 +116,12 @@ impl<'c> Going<'c> {
                 self.found[*at].ways |= way as u8;
                 return Ok(());
             }
+        }
+        if let Some(locked) = &mut self.locked
+            && locked.insert(address)
+        {
+            lock_dropped(ddl, self.catalog, address)?;
+            self.has_locked = true;
         }
         let place = self.found.len();
         self.found.push(FoundDependents { address, ways: way as u8, dependee });
@@ -206,7 +223,6 @@ fn owner_of_part(catalog: &Catalog, address: ObjectAddress) -> Option<ObjectAddr
 /// # Errors
 /// 2BP01 when other objects depend on them, when they are parts of others, or built in.
 pub fn drop_addresses(ddl: &Ddl<'_>, roots: &[ObjectAddress], cascade: bool) -> Result<()> {
-    let catalog = ddl.catalog();
     for root in roots {
         let is_public = root.class == classes::PG_NAMESPACE && root.object == classes::PUBLIC;
         if root.object < Oid(FIRST_UNPINNED_OID) && !is_public {
@@ -217,11 +233,41 @@ pub fn drop_addresses(ddl: &Ddl<'_>, roots: &[ObjectAddress], cascade: bool) -> 
     if roots.iter().any(|r| r.object.0 < classes::FIRST_USER_OID && r.object != classes::PUBLIC) {
         return Err(DbError::unsupported("dropping a built-in object"));
     }
-    let mut going = Going::new(&catalog, roots);
-    roots.iter().try_for_each(|root| going.find(ddl, *root, Way::Original, None))?;
-    tell(ddl, &going.told(), roots, cascade)?;
-    ddl.dropping(&going.dropped());
-    going.in_order().try_for_each(|address| remove_object(ddl, address))
+    let mut locked = HashSet::new();
+    loop {
+        let catalog = ddl.catalog();
+        let mut going = Going { locked: Some(&mut locked), ..Going::new(&catalog, roots) };
+        roots.iter().try_for_each(|root| going.find(ddl, *root, Way::Original, None))?;
+        if going.has_locked && !Arc::ptr_eq(&catalog, &ddl.catalog()) {
+            continue;
+        }
+        tell(ddl, &going.told(), roots, cascade)?;
+        ddl.dropping(&going.dropped());
+        return going.in_order().try_for_each(|address| remove_object(ddl, address));
+    }
+}
+
+/// Keeps all others from using an object, and what they do with it already has ended. A part of a relation is locked with it.
+pub fn lock_dropped(ddl: &Ddl<'_>, catalog: &Catalog, address: ObjectAddress) -> Result<()> {
+    if address.object.0 < classes::FIRST_USER_OID && address.object != classes::PUBLIC {
+        return Ok(());
+    }
+    let oid = address.object;
+    let relation = match address.class {
+        classes::PG_CLASS => catalog.relation(oid).map(|r| r.oid),
+        classes::PG_CONSTRAINT => catalog.constraint(oid).map(|c| c.relation).filter(|r| r.is_valid()),
+        classes::PG_TRIGGER => catalog.trigger(oid).map(|t| t.table),
+        classes::PG_POLICY => catalog.policy(oid).map(|p| p.table),
+        classes::PG_REWRITE => catalog.rule(oid).map(|r| r.table),
+        classes::PG_ATTRDEF => catalog.relation_of_part(oid).map(|r| r.oid),
+        // Their family is locked when they leave it.
+        classes::PG_AMOP | classes::PG_AMPROC => return Ok(()),
+        _ => None,
+    };
+    match relation {
+        Some(relation) => ddl.lock_relation(relation, RelationLockMode::AccessExclusive),
+        None => ddl.lock_object_exclusively(address.class, oid),
+    }
 }
 
 /// Drops objects and everything that depends on them without a word.

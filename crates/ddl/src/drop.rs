@@ -11,7 +11,7 @@ use pg_query::protobuf::{DropBehavior, DropStmt, Node, ObjectType};
 use crate::built_in::{BuiltInKind, built_in_object};
 use crate::collation::find_collation;
 use crate::context::Ddl;
-use crate::dependents::drop_addresses;
+use crate::dependents::{drop_addresses, lock_dropped};
 use crate::event_trigger::find_event_trigger;
 use crate::extension::dropped_extension;
 use crate::naming::range_var;
@@ -36,7 +36,7 @@ pub fn drop_objects(ddl: &Ddl<'_>, s: &DropStmt) -> Result<()> {
         if kind == ObjectType::ObjectIndex {
             lock_table_of_index(ddl, s, object)?;
         }
-        if let Some(address) = resolve_dropped(ddl, kind, object, s.missing_ok)? {
+        if let Some(address) = resolve_locked(ddl, kind, object, s.missing_ok)? {
             refuse_concurrently(ddl, s, address.object)?;
             addresses.push(address);
         }
@@ -67,6 +67,22 @@ fn refuse_concurrently(ddl: &Ddl<'_>, s: &DropStmt, index: Oid) -> Result<()> {
             Err(err!(FEATURE_NOT_SUPPORTED, "cannot drop partitioned index \"{}\" concurrently", r.name))
         }
         _ => Ok(()),
+    }
+}
+
+/// The object that a statement drops, which nobody else can use any more. During the wait it may have gone.
+fn resolve_locked(ddl: &Ddl<'_>, kind: ObjectType, object: &Node, missing_ok: bool) -> Result<Option<ObjectAddress>> {
+    let mut locked = None;
+    loop {
+        let found = resolve_dropped(ddl, kind, object, missing_ok)?;
+        match found {
+            // Relations have been locked as they were found.
+            Some(address) if found != locked && address.class != classes::PG_CLASS => {
+                lock_dropped(ddl, &ddl.catalog(), address)?;
+                locked = found;
+            }
+            _ => return Ok(found),
+        }
     }
 }
 

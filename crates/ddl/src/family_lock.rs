@@ -14,5 +14,5 @@ use crate::context::Ddl;
 pub fn lock_family(ddl: &Ddl<'_>, family: &OperatorFamily) -> Result<Arc<OperatorFamily>> {
     ddl.lock_database_object(ddl.tx().database, classes::PG_OPFAMILY, family.oid)?;
     let now = ddl.catalog().access_methods().family(family.oid).cloned();
-    now.ok_or_else(|| err!(UNDEFINED_OBJECT, "operator family \"{}\" was concurrently dropped", family.name))
+    now.ok_or_else(|| err!(UNDEFINED_OBJECT, "referenced operator family was concurrently dropped"))
 }

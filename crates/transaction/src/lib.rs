@@ -6,11 +6,13 @@
 //! 2. Catalog rows reach the engine only in `commit`, in the same WAL record as the rest of the transaction, and the new
 //!    snapshot is published after the commit is visible and before its locks are released.
 //! 3. A committed catalog has no two objects of one name: new names are locked (`names`).
+//! 4. What a committed object depends on is there: it is locked when the object is made (`references`).
 
 pub mod cluster;
 mod names;
 pub mod notify;
 pub mod prepared;
+mod references;
 mod tree;
 mod two_phase;
 pub mod xids;
@@ -57,9 +59,11 @@ pub struct Tx {
 #[derive(Default)]
 struct CatalogChanges {
     changes: Vec<(Oid, ObjectChange)>,
+    /// The committed catalog when each change was made.
+    committed: Vec<Arc<Catalog>>,
     /// The private snapshot and the version of the committed one it was made from.
     working: Option<(u64, Arc<Catalog>)>,
-    /// How many of the changes have been checked for new names.
+    /// How many of the changes have been checked for new names, and for what they use.
     claimed: usize,
     /// The catalog at each open savepoint.
     savepoints: Vec<Arc<Catalog>>,
@@ -253,7 +257,34 @@ impl Tx {
         let mut ddl = self.ddl.lock();
         let next = Arc::new(base.with(std::slice::from_ref(&change)));
         ddl.changes.push((self.database, change));
+        ddl.committed.push(self.cluster().catalog(self.database));
         ddl.working = Some((version, next));
+    }
+
+    /// Claims what the changes of the catalog since the last call need: the names of new objects, the objects that they change, and those that they
+    /// use. Waits for other sessions that make, change or drop the same.
+    ///
+    /// # Errors
+    /// 23505 for a name that another transaction has given, 42704 for an object that one has dropped, XX000 for a change of an object that one
+    /// has changed.
+    pub fn claim_changes(&self) -> Result<()> {
+        let changed: Vec<(Object, Arc<Catalog>)> = {
+            let Some(mut ddl) = self.ddl.used() else { return Ok(()) };
+            let end = ddl.changes.len();
+            let from = std::mem::replace(&mut ddl.claimed, end);
+            let changes = ddl.changes.iter().zip(&ddl.committed).skip(from);
+            let put = |((_, change), committed): (&(Oid, ObjectChange), &Arc<Catalog>)| match change {
+                ObjectChange::Put(object) => Some((object.clone(), committed.clone())),
+                _ => None,
+            };
+            changes.filter_map(put).collect()
+        };
+        if changed.is_empty() {
+            return Ok(());
+        }
+        self.lock_changed(&changed)?;
+        self.claim_names(&changed)?;
+        self.lock_referenced(&changed)
     }
 
     /// How many changes of the catalog there are.
@@ -270,7 +301,8 @@ impl Tx {
 
     /// Forgets everything of another database, whose trees the caller drops.
     pub fn drop_database(&self, database: Oid) {
-        let objects = self.cluster().catalog(database).user_objects();
+        let committed = self.cluster().catalog(database);
+        let objects = committed.user_objects();
         let mut ddl = self.ddl.lock();
         for object in objects {
             let change = match &object {
@@ -280,6 +312,7 @@ impl Tx {
             };
             if !change.is_shared() {
                 ddl.changes.push((database, change));
+                ddl.committed.push(committed.clone());
             }
         }
     }
@@ -321,6 +354,7 @@ impl Tx {
         self.ddl.lock().savepoints.truncate(savepoint.depth + 1);
         if let Some(mut ddl) = self.ddl.used().filter(|ddl| ddl.changes.len() > savepoint.changes) {
             ddl.changes.truncate(savepoint.changes);
+            ddl.committed.truncate(savepoint.changes);
             ddl.claimed = ddl.claimed.min(savepoint.changes);
             ddl.working = None;
         }
@@ -422,7 +456,7 @@ impl Tx {
     /// `last` runs when nothing else remains to be done before.
     fn start_commit_after(&self, durability: Durability, last: impl FnOnce() -> Result<()>) -> Result<Committing> {
         self.end_large_objects()?;
-        self.claim_names()?;
+        self.claim_changes()?;
         let changes = self.ddl.take().changes;
         let committing = if changes.is_empty() {
             last()?;

@@ -5,8 +5,9 @@
 //! first, and is refused if that committed. The unique indexes of PostgreSQL's catalogs do the same.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 
-use melba_catalog::{Catalog, Object, ObjectChange, classes};
+use melba_catalog::{Catalog, Object, classes};
 use melba_engine::{LockTag, RelationLockMode, Wait};
 use melba_types::{Oid, Result, err};
 
@@ -137,22 +138,12 @@ fn by_name(catalog: &Catalog, object: &Object) -> Option<Object> {
 }
 
 impl Tx {
-    /// Claims the names given to objects since the last call, waiting for other sessions that did.
+    /// Claims the names of changed objects, waiting for other sessions that did.
     ///
     /// # Errors
     /// 23505 when another transaction was first.
-    pub fn claim_names(&self) -> Result<()> {
-        let mut objects = Vec::new();
-        {
-            let Some(mut ddl) = self.ddl.used() else { return Ok(()) };
-            let end = ddl.changes.len();
-            let from = std::mem::replace(&mut ddl.claimed, end);
-            for (_, change) in ddl.changes.get(from..).unwrap_or_default() {
-                if let ObjectChange::Put(object) = change {
-                    objects.extend(UniqueName::of(object).map(|name| (name, object.clone())));
-                }
-            }
-        }
+    pub(super) fn claim_names(&self, changed: &[(Object, Arc<Catalog>)]) -> Result<()> {
+        let mut objects: Vec<_> = changed.iter().filter_map(|(object, _)| Some((UniqueName::of(object)?, object))).collect();
         // Before their parts; a table's row type, and the family that is made with a class.
         let first = [classes::PG_EXTENSION, classes::PG_TYPE, classes::PG_OPFAMILY];
         objects.sort_by_key(|(name, _)| first.iter().position(|class| *class == name.class).unwrap_or(first.len()));

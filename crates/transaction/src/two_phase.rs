@@ -27,7 +27,7 @@ impl Tx {
             bail!(FEATURE_NOT_SUPPORTED, "cannot PREPARE a transaction that has exported snapshots");
         }
         self.end_large_objects()?;
-        self.claim_names()?;
+        self.claim_changes()?;
         let catalog = self.catalog();
         let is_temporary = |oid: u32| catalog.relation(Oid(oid)).is_some_and(|r| r.persistence == Persistence::Temporary);
         if self.engine.two_phase().has_temporary_changes()

@@ -92,6 +92,10 @@ pub fn create_class(ddl: &Ddl<'_>, s: &CreateOpClassStmt) -> Result<()> {
         let method = method.name;
         bail!(INVALID_OBJECT_DEFINITION, "storage type cannot be different from data type for access method \"{method}\"");
     }
+    if s.is_default {
+        // One default class for each type. The number is another object's or none's: at worst, its statements wait without need.
+        ddl.lock_database_object(ddl.tx().database, classes::PG_OPCLASS, input_type)?;
+    }
     let catalog = ddl.catalog();
     if catalog.find_operator_class(&[namespace], method.oid, name).is_some() {
         bail!(DUPLICATE_OBJECT, "operator class \"{name}\" for access method \"{}\" already exists", method.name);

@@ -108,7 +108,7 @@ pub(super) fn execute(
         });
         result.ok_or_else(|| DbError::unsupported(tag(&statement.node)))?
     })?;
-    tx.claim_names()?;
+    tx.claim_changes()?;
     Ok(outcome)
 }
 

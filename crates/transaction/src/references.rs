@@ -1,0 +1,136 @@
+//! Objects that a transaction changes or that its new objects use: another one may change or drop them at the same time.
+//!
+//! Statements look up what they use in the catalog as their transaction sees it, without a lock (but for relations). So when a statement
+//! has run, each object on which a new or changed object depends is locked until the transaction's end, and must still be there. DROP
+//! locks what it drops against everybody, and only then looks for dependents.
+
+use std::sync::Arc;
+
+use hashbrown::HashSet;
+use melba_catalog::{Catalog, Object, ObjectAddress, ObjectChange, classes, dependencies, encode_change};
+use melba_engine::{LockTag, RelationLockMode, Wait};
+use melba_types::{DbError, Oid, Result, bail, err};
+
+use super::Tx;
+
+/// PostgreSQL's word for an object of a class that others may use; `None` for parts of other objects and for what is never dropped alone.
+fn word(class: Oid) -> Option<&'static str> {
+    Some(match class {
+        classes::PG_NAMESPACE => "schema",
+        classes::PG_CLASS => "relation",
+        classes::PG_TYPE => "type",
+        classes::PG_PROC => "function",
+        classes::PG_OPERATOR => "operator",
+        classes::PG_OPCLASS => "operator class",
+        classes::PG_OPFAMILY => "operator family",
+        classes::PG_COLLATION => "collation",
+        classes::PG_TS_DICT => "text search dictionary",
+        classes::PG_TS_CONFIG => "text search configuration",
+        _ => return None,
+    })
+}
+
+/// Whether an object can be dropped: built-in ones stay, and operator classes of extensions belong to the process.
+fn may_go(address: ObjectAddress) -> bool {
+    let is_class = matches!(address.class, classes::PG_OPCLASS | classes::PG_OPFAMILY);
+    let is_of_users = address.object.0 >= classes::FIRST_USER_OID;
+    let is_public = address.class == classes::PG_NAMESPACE && address.object == classes::PUBLIC;
+    is_public || is_of_users && !(is_class && address.object.0 >= classes::FIRST_EXTENSION_OID)
+}
+
+/// Whether changes of an object are not serialized by a lock of the relation that it is or belongs to.
+fn changes_alone(object: &Object) -> bool {
+    matches!(
+        object,
+        Object::Namespace(_)
+            | Object::Type(_)
+            | Object::Function(_)
+            | Object::Operator(_)
+            | Object::OperatorFamily(_)
+            | Object::OperatorClass(_)
+            | Object::Collation(_)
+            | Object::TextSearchDictionary(_)
+            | Object::TextSearchConfig(_)
+            | Object::EventTrigger(_)
+    )
+}
+
+impl Tx {
+    /// Keeps others from changing what this transaction has changed. Its statements have read the objects without a lock, as PostgreSQL's
+    /// do: they lose if another transaction was first.
+    ///
+    /// # Errors
+    /// XX000 when another transaction has changed or dropped one meanwhile.
+    pub(super) fn lock_changed(&self, changed: &[(Object, Arc<Catalog>)]) -> Result<()> {
+        let row = |object| encode_change(self.database, &ObjectChange::Put(object)).value;
+        for (object, then) in changed.iter().filter(|(object, _)| changes_alone(object)) {
+            let address = object.address();
+            // What this transaction has made is seen by nobody else.
+            let Some(before) = then.object(address) else { continue };
+            let tag = LockTag::Object { database: self.database.0, class: address.class.0, object: address.object.0 };
+            self.engine.lock_object(tag, RelationLockMode::ShareUpdateExclusive, Wait::Block)?;
+            let now = self.cluster.catalog(self.database);
+            if Arc::ptr_eq(&now, then) {
+                continue;
+            }
+            let Some(after) = now.object(address) else { bail!(INTERNAL_ERROR, "tuple concurrently deleted") };
+            if row(after) != row(before) {
+                bail!(INTERNAL_ERROR, "tuple concurrently updated");
+            }
+        }
+        Ok(())
+    }
+
+    /// Locks what the changed objects depend on since they were changed.
+    ///
+    /// # Errors
+    /// 42704 for an object that another transaction has dropped meanwhile; 3F000 for the schema of a relation.
+    pub(super) fn lock_referenced(&self, changed: &[(Object, Arc<Catalog>)]) -> Result<()> {
+        let mut seen = HashSet::new();
+        let mut locked = HashSet::new();
+        for (changed, _) in changed.iter().filter(|(object, _)| !matches!(object, Object::Description(_))) {
+            let address = changed.address();
+            if !seen.insert(address) {
+                continue;
+            }
+            // As the last change has left it.
+            let Some(object) = self.catalog().object(address) else { continue };
+            let referenced = |object: &Object| {
+                dependencies(object).into_iter().map(|d| ObjectAddress { sub: 0, ..d.referenced }).collect::<HashSet<_>>()
+            };
+            let before = self.cluster.catalog(self.database).object(address).map(|o| referenced(&o)).unwrap_or_default();
+            for used in referenced(&object) {
+                if used != address && !before.contains(&used) && may_go(used) && locked.insert(used) {
+                    self.lock_used(&object, used)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn lock_used(&self, by: &Object, used: ObjectAddress) -> Result<()> {
+        let Some(word) = word(used.class) else { return Ok(()) };
+        let gone = || err!(UNDEFINED_OBJECT, "referenced {word} was concurrently dropped");
+        let Some(found) = self.cluster.catalog(self.database).object(used) else {
+            // What this transaction has made is seen by nobody else.
+            return self.catalog().object(used).map(drop).ok_or_else(gone);
+        };
+        let (database, object) = (self.database.0, used.object.0);
+        let tag = match used.class {
+            classes::PG_CLASS => LockTag::Relation { database, relation: object },
+            class => LockTag::Object { database, class: class.0, object },
+        };
+        self.engine.lock_object(tag, RelationLockMode::AccessShare, Wait::Block)?;
+        if self.cluster.catalog(self.database).object(used).is_some() {
+            return Ok(());
+        }
+        Err(match (by, found) {
+            (Object::Relation(_), Object::Namespace(n)) => missing_schema(&n.name),
+            _ => gone(),
+        })
+    }
+}
+
+fn missing_schema(name: &str) -> DbError {
+    err!(INVALID_SCHEMA_NAME, "schema \"{name}\" does not exist")
+}
