@@ -16,6 +16,27 @@ create type app.wordrange as range (subtype = text, collation = "C", subtype_opc
 create type app.moods as range (subtype = app.mood);
 create table app.ranged (r app.floatrange primary key, m app.moods default app.moods('sad', 'happy'), w app.words, a app.wordrange[]);
 insert into app.ranged values ('[1,2)', '[sad,sad]', '{[a,b)}', '{"[a,b)"}'), ('empty', default, null, null);
+create type app.hull;
+comment on type app.hull is 'not yet';
+create type app.number;
+create function app.number_in(cstring) returns app.number language internal strict immutable as 'int4in';
+create function app.number_out(app.number) returns cstring language internal strict immutable as 'int4out';
+create function app.number_recv(internal) returns app.number language internal strict immutable as 'int4recv';
+create function app.number_send(app.number) returns bytea language internal strict immutable as 'int4send';
+create type app.number (input = app.number_in, output = app.number_out, receive = app.number_recv, send = app.number_send, like = int4,
+    default = '42', category = 'x', delimiter = ';');
+create type app.phrase;
+create function app.phrase_in(cstring, oid, integer) returns app.phrase language internal strict immutable as 'varcharin';
+create function app.phrase_out(app.phrase) returns cstring language internal strict immutable as 'varcharout';
+create type app.phrase (input = app.phrase_in, output = app.phrase_out, typmod_in = varchartypmodin, typmod_out = varchartypmodout,
+    storage = extended, collatable, preferred = true);
+comment on type app.phrase is 'of base';
+grant usage on type app.phrase to dump_reader;
+create function app.next(app.number) returns app.number language sql immutable as 'select (($1::text)::integer + 1)::text::app.number';
+create domain app.counted as app.number default '7';
+create table app.based (id integer primary key, n app.number, w app.phrase(5), ns app.number[], d app.counted, check (app.next(n)::text <> '0'));
+insert into app.based (id) values (1);
+insert into app.based values (2, '-5', 'abc', '{1;2}', '8'), (3, null, '', '{}', null);
 comment on type app.mood is 'how it is';
 comment on domain app.positive is 'at least one';
 comment on column app.point.x is 'to the right';

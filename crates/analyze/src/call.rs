@@ -1,6 +1,6 @@
 //! Function calls: plain, aggregate, window, casts and fields written as calls.
 
-use melba_catalog::FunctionKind;
+use melba_catalog::{FunctionKind, classes};
 use melba_types::{DbError, Oid, Result, err, oids};
 use pg_query::{NodeEnum, protobuf as pb};
 
@@ -165,6 +165,14 @@ fn decoration_error<'p>(syntax: &CallSyntax<'p>) -> Option<&'static str> {
     }
 }
 
+/// Values of a shell have no form yet.
+fn refuse_shell(cx: &Context<'_>, ty: Oid) -> Result<()> {
+    match ty >= Oid(classes::FIRST_USER_OID) && cx.catalog.type_(ty).is_some_and(|t| !t.defined) {
+        true => Err(err!(UNDEFINED_OBJECT, "type {} is only a shell", cx.type_name(ty))),
+        false => Ok(()),
+    }
+}
+
 #[allow(clippy::too_many_arguments)]
 fn build_call<'p>(
     analyzer: &mut Analyzer<'_, 'p>,
@@ -197,6 +205,7 @@ fn build_call<'p>(
         unify_hypothetical(analyzer, &mut args, &mut types, &mut declared, direct)?;
     }
     let ty = polymorphic::enforce_generic_consistency(analyzer.cx(), &types, &mut declared, function.return_type)?;
+    refuse_shell(analyzer.cx(), ty)?;
     let mut args = operators::coerce_arguments(analyzer, args, &declared)?;
     let variadic = pass_variadic(analyzer.cx(), n, &candidate, &mut args)?;
     if function.returns_set {

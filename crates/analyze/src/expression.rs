@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{ObjectAddress, Relation, classes};
+use melba_catalog::{ObjectAddress, Relation, classes, quote_literal};
 use melba_types::{DbError, Oid, Result, err, oids};
 use pg_query::protobuf as pb;
 
@@ -112,7 +112,12 @@ pub fn column_default(cx: &Context<'_>, relation: &Arc<Relation>, index: usize) 
             .ok_or_else(|| DbError::internal(format!("no owned sequence found for column \"{}\"", c.name)))?;
         return Ok(Some(Expr::NextValue { sequence, ty: c.ty }));
     }
-    let domain = cx.catalog.type_(c.ty).and_then(|t| t.domain.clone());
+    let ty = cx.catalog.type_(c.ty);
+    let domain = ty.and_then(|t| t.domain.clone());
+    if let (None, Some(text)) = (&c.default, ty.and_then(|t| t.base.as_ref()?.default.as_deref())) {
+        let expected = Expected { ty: c.ty, typmod: c.typmod, column: &c.name };
+        return analyze_stored_expression(cx, &quote_literal(text), None, Some(expected)).map(Some);
+    }
     let text = match (&c.default, domain.as_ref().and_then(|d| d.default.as_ref())) {
         (Some(text), _) | (None, Some(text)) => text,
         (None, None) => {

@@ -21,7 +21,9 @@ use crate::partitioning::PartitionStrategy;
 use crate::snapshot::ObjectChange;
 use crate::triggers::FIRES_ON_ORIGIN;
 
-const VERSION: u8 = 11;
+const VERSION: u8 = 12;
+/// There were no base types and shells of users.
+const VERSION_11: u8 = 11;
 /// There were no operator families and classes of users, and all indexes had trees: all other objects are still written so.
 const VERSION_10: u8 = 10;
 /// Collations had no version, and all orders were those of bytes.
@@ -101,8 +103,9 @@ fn encode_key(database: Oid, is_description: bool, address: ObjectAddress) -> [u
 /// The version with which an object's row is written: that of the first build which can use it.
 fn version_of(object: &Object) -> u8 {
     match object {
-        Object::OperatorFamily(_) | Object::OperatorClass(_) => VERSION,
-        Object::Relation(o) if o.index.is_some() && o.access_method == classes::BRIN => VERSION,
+        Object::Type(o) if o.base.is_some() || !o.defined => VERSION,
+        Object::OperatorFamily(_) | Object::OperatorClass(_) => VERSION_11,
+        Object::Relation(o) if o.index.is_some() && o.access_method == classes::BRIN => VERSION_11,
         _ => VERSION_10,
     }
 }
@@ -118,6 +121,10 @@ fn encode_object(object: &Object) -> Vec<u8> {
         0 Namespace 1 Relation 2 Type 3 Function 4 Operator 5 Cast 6 Constraint 7 Trigger 8 Collation 9 Description
         10 Role 11 Database 12 DefaultAcl 13 Extension 14 Policy 15 ExtendedStatistics
         16 EventTrigger 17 Rule 18 Granted 19 TextSearchDictionary 20 TextSearchConfig 21 OperatorFamily 22 OperatorClass
+    }
+    if out[0] < VERSION && matches!(object, Object::Type(_)) {
+        // Types ended before `base`, which they do not have.
+        out.pop();
     }
     out
 }
@@ -138,6 +145,10 @@ fn decode_object(bytes: &[u8]) -> Option<Object> {
             (TAG_RELATION, &completed[..])
         }
         [VERSION_4, TAG_TYPE, rest @ ..] => {
+            completed = [rest, &[0, 0]].concat();
+            (TAG_TYPE, &completed[..])
+        }
+        [VERSION_5..=VERSION_11, TAG_TYPE, rest @ ..] => {
             completed = [rest, &[0]].concat();
             (TAG_TYPE, &completed[..])
         }
@@ -558,8 +569,9 @@ code_struct! {
     Type {
         oid name namespace owner type_kind category preferred length by_value align storage delimiter defined element array
         collation input output receive send typmod_in typmod_out subscript relation domain labels range acl kind
-        depends_on
+        depends_on base
     }
+    BaseInfo { held_as input output receive send typmod_in typmod_out analyze default }
     DomainInfo { base typmod dimensions not_null default constraints }
     RangeInfo { range subtype multirange collation opclass canonical subtype_diff }
     Function {

@@ -371,6 +371,10 @@ fn type_(o: &Type, list: &mut List) {
         list.normal(classes::PG_OPCLASS, range.opclass);
         list.normals(&o.depends_on);
     }
+    if let Some(base) = &o.base {
+        base.functions().into_iter().for_each(|f| list.normal(classes::PG_PROC, f));
+        list.normal(classes::PG_COLLATION, o.collation);
+    }
 }
 
 fn constraint(o: &Constraint, list: &mut List) {

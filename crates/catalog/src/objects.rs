@@ -449,6 +449,31 @@ pub struct Type {
     pub kind: Kind,
     /// The dependencies of a domain's default; of a user's range type, its subtype_diff function.
     pub depends_on: Vec<ObjectAddress>,
+    /// Base types of users.
+    pub base: Option<Arc<BaseInfo>>,
+}
+
+/// The additions of a base type of users. The names of the type's functions are those of the built-in functions that these are.
+#[derive(Clone, Debug)]
+pub struct BaseInfo {
+    /// The built-in type that values are held, read and written as.
+    pub held_as: Oid,
+    pub input: Oid,
+    pub output: Oid,
+    /// The functions that follow may be missing.
+    pub receive: Oid,
+    pub send: Oid,
+    pub typmod_in: Oid,
+    pub typmod_out: Oid,
+    pub analyze: Oid,
+    /// The text of the default of columns without one.
+    pub default: Option<Arc<str>>,
+}
+
+impl BaseInfo {
+    pub fn functions(&self) -> [Oid; 7] {
+        [self.input, self.output, self.receive, self.send, self.typmod_in, self.typmod_out, self.analyze]
+    }
 }
 
 /// The additions of a domain to its base type.

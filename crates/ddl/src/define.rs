@@ -9,12 +9,14 @@ use crate::context::Ddl;
 use crate::operator::create_operator;
 use crate::routine::aggregate::create_aggregate;
 use crate::text_search::{create_text_search, is_text_search};
+use crate::types::base::create_base;
 
 pub fn define(ddl: &Ddl<'_>, s: &DefineStmt) -> Result<()> {
     match s.kind() {
         ObjectType::ObjectAggregate => create_aggregate(ddl, s),
         ObjectType::ObjectCollation => create_collation(ddl, s),
         ObjectType::ObjectOperator => create_operator(ddl, s),
+        ObjectType::ObjectType => create_base(ddl, s),
         kind if is_text_search(kind) => create_text_search(ddl, kind, s),
         kind => Err(DbError::unsupported(format!("CREATE {}", object_word(kind)))),
     }

@@ -55,7 +55,7 @@ pub fn create_operator(ddl: &Ddl<'_>, s: &DefineStmt) -> Result<()> {
     }
     let function = function.ok_or_else(|| wrong("operator function must be specified"))?;
     let operand = |name: &Option<TypeName>| match name {
-        Some(name) => ddl.usable_type(name).map(|(ty, _)| ty),
+        Some(name) => ddl.usable_type(name).map(|(ty, _)| ty).map_err(DbError::without_position),
         None => Ok(Oid::INVALID),
     };
     let (left, right) = (operand(&left)?, operand(&right)?);
@@ -278,7 +278,7 @@ pub fn named_operator(ddl: &Ddl<'_>, node: Option<&Node>) -> Result<Arc<Operator
     let mut operands = Vec::with_capacity(2);
     for arg in &object.objargs {
         operands.push(match &arg.node {
-            Some(N::TypeName(name)) => ddl.type_from_name(name)?.0,
+            Some(N::TypeName(name)) => ddl.type_from_name(name).map_err(DbError::without_position)?.0,
             _ => Oid::INVALID,
         });
     }

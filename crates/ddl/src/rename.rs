@@ -33,7 +33,7 @@ use crate::text_search::{is_text_search, rename_text_search};
 use crate::trigger::rename_trigger;
 use crate::types::array::{array_type_name, free_type_name};
 use crate::types::domain::rename_domain_constraint;
-use crate::types::named::named_type;
+use crate::types::named::{named_type, require_defined};
 use crate::words::check_kind;
 
 pub fn rename(ddl: &Ddl<'_>, s: &RenameStmt) -> Result<()> {
@@ -152,6 +152,7 @@ pub fn rename_relation(ddl: &Ddl<'_>, relation: &Relation, name: &str) -> Result
 
 /// ALTER TYPE or DOMAIN ... RENAME TO.
 fn rename_named_type(ddl: &Ddl<'_>, kind: ObjectType, ty: &Type, name: &str) -> Result<()> {
+    require_defined(ddl, ty)?;
     ddl.require_type_owner(ty)?;
     ddl.require_schema(ddl.user(), ty.namespace, acl::CREATE)?;
     let catalog = ddl.catalog();

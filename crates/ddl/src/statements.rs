@@ -71,6 +71,7 @@ statements! {
     AlterFunctionStmt(_): UNNAMED => routine::alter::alter_function;
     CreateEnumStmt(_): UNNAMED => types::create::create_enum;
     AlterEnumStmt(_): UNNAMED => types::create::alter_enum;
+    AlterTypeStmt(_): UNNAMED => types::base::alter_base;
     CreateRangeStmt(_): UNNAMED => types::range::create_range;
     CompositeTypeStmt(_): UNNAMED => types::create::create_composite;
     CreateDomainStmt(_): UNNAMED => types::domain::create_domain;

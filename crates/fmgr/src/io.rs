@@ -3,7 +3,7 @@
 //! Built-in types have a `TypeIo`; arrays, enums, composites, domains and ranges are found through the catalog. Output appends to
 //! the caller's buffer, so that a row is sent to the client without intermediate strings.
 
-use melba_catalog::TypeKind;
+use melba_catalog::{BaseInfo, TypeKind};
 use melba_types::{Datum, Oid, Result, err, oids};
 
 use crate::integer::{int4_in, int8_in};
@@ -11,7 +11,6 @@ use crate::{CallInfo, Session, TypeContext, TypeIo, lookup, registry};
 
 /// The value that `text` stands for.
 pub fn text_in(session: &dyn Session, type_oid: Oid, typmod: i32, text: &str) -> Result<Datum> {
-    let context = TypeContext { session, type_oid, typmod };
     match type_oid {
         oids::INT4 => return int4_in(text).map(Datum::Int4),
         oids::INT8 => return int8_in(text).map(Datum::Int8),
@@ -19,19 +18,20 @@ pub fn text_in(session: &dyn Session, type_oid: Oid, typmod: i32, text: &str) ->
         _ => {}
     }
     if let Some(io) = registry::type_io(type_oid) {
-        return (io.input)(&context, text);
+        return (io.input)(&TypeContext { session, type_oid, typmod }, text);
     }
     if let Some(domain) = lookup::domain(session, type_oid) {
         let value = text_in(session, domain.base, domain.typmod, text)?;
         return check_domain(session, type_oid, value);
     }
-    (resolve(session, type_oid)?.input)(&context, text)
+    let type_oid = lookup::held_as(session, type_oid);
+    (resolve(session, type_oid)?.input)(&TypeContext { session, type_oid, typmod }, text)
 }
 
 /// Whether `text` is a value of the type, and its error if not. Errors that are not about the text itself (an unknown type, for
 /// example) are still returned.
 pub fn soft_text_in(session: &dyn Session, type_oid: Oid, typmod: i32, text: &str) -> Result<Result<Datum>> {
-    resolve(session, lookup::base_type(session, type_oid))?;
+    resolve(session, lookup::held_as(session, lookup::base_type(session, type_oid)))?;
     match text_in(session, type_oid, typmod, text) {
         Err(e) if matches!(&e.sqlstate().as_str()[..2], "0A" | "XX" | "53" | "57") => Err(e),
         result => Ok(result),
@@ -61,7 +61,7 @@ pub fn text_out(session: &dyn Session, type_oid: Oid, value: &Datum, out: &mut V
     if let Some(io) = registry::type_io(type_oid) {
         return (io.output)(&TypeContext { session, type_oid, typmod: -1 }, value, out);
     }
-    let type_oid = lookup::base_type(session, type_oid);
+    let type_oid = lookup::held_as(session, lookup::base_type(session, type_oid));
     (resolve(session, type_oid)?.output)(&TypeContext { session, type_oid, typmod: -1 }, value, out)
 }
 
@@ -103,6 +103,8 @@ pub fn binary_in(session: &dyn Session, type_oid: Oid, typmod: i32, bytes: &[u8]
         let value = binary_in(session, domain.base, domain.typmod, bytes)?;
         return check_domain(session, type_oid, value);
     }
+    require_binary_form(session, type_oid, "input", |base| base.receive)?;
+    let type_oid = lookup::held_as(session, type_oid);
     (resolve(session, type_oid)?.receive)(&TypeContext { session, type_oid, typmod }, bytes)
 }
 
@@ -112,6 +114,8 @@ pub fn binary_out(session: &dyn Session, type_oid: Oid, value: &Datum, out: &mut
         return (io.send)(&TypeContext { session, type_oid, typmod: -1 }, value, out);
     }
     let type_oid = lookup::base_type(session, type_oid);
+    require_binary_form(session, type_oid, "output", |base| base.send)?;
+    let type_oid = lookup::held_as(session, type_oid);
     (resolve(session, type_oid)?.send)(&TypeContext { session, type_oid, typmod: -1 }, value, out)
 }
 
@@ -130,6 +134,16 @@ pub fn check_domain(session: &dyn Session, domain: Oid, value: Datum) -> Result<
     if lookup::domain_is_checked(session, domain) { session.system_function("domain_check", &call, &[value]) } else { Ok(value) }
 }
 
+/// # Errors
+/// 42883 for a base type of users without such a function.
+fn require_binary_form(session: &dyn Session, ty: Oid, which: &str, function: fn(&BaseInfo) -> Oid) -> Result<()> {
+    let base = session.catalog().type_(ty).and_then(|t| t.base.as_ref());
+    match base.is_some_and(|base| !function(base).is_valid()) {
+        true => Err(err!(UNDEFINED_FUNCTION, "no binary {which} function available for type {}", lookup::type_name(session, ty))),
+        false => Ok(()),
+    }
+}
+
 fn resolve(session: &dyn Session, type_oid: Oid) -> Result<&'static TypeIo> {
     if let Some(io) = registry::type_io(type_oid) {
         return Ok(io);
@@ -142,6 +156,10 @@ fn resolve(session: &dyn Session, type_oid: Oid) -> Result<&'static TypeIo> {
             Some(TypeKind::Composite) => oids::RECORD,
             Some(TypeKind::Range) => oids::ANYRANGE,
             Some(TypeKind::Multirange) => oids::ANYMULTIRANGE,
+            Some(TypeKind::Pseudo) if session.catalog().type_(type_oid).is_some_and(|t| !t.defined) => {
+                let name = lookup::type_name(session, type_oid);
+                return Err(err!(UNDEFINED_OBJECT, "type {name} is only a shell"));
+            }
             Some(_) => Oid::INVALID,
             None => return Err(err!(UNDEFINED_OBJECT, "type with OID {type_oid} does not exist")),
         }

@@ -68,6 +68,11 @@ pub fn type_kind(session: &dyn Session, ty: Oid) -> Option<TypeKind> {
     session.catalog().type_(ty).map(|t| t.type_kind)
 }
 
+/// The built-in type as which values of a base type of users are held, read and written; another type itself.
+pub fn held_as(session: &dyn Session, ty: Oid) -> Oid {
+    session.catalog().type_(ty).and_then(|t| t.base.as_ref()).map_or(ty, |base| base.held_as)
+}
+
 /// How values of a type are held.
 pub fn kind(session: &dyn Session, ty: Oid) -> Option<Kind> {
     session.catalog().kind_of(ty)

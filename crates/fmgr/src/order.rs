@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Catalog, IndexKey, OperatorClass, TypeKind, TypeOrder};
+use melba_catalog::{Catalog, IndexKey, OperatorClass, TypeKind, TypeOrder, classes};
 use melba_types::collate::Collate;
 use melba_types::key::{Collated, KeyType};
 use melba_types::{DbError, Kind, Oid, Result, err, oids};
@@ -108,10 +108,21 @@ pub fn own_key_type(catalog: &Catalog, ty: Oid, collation: Oid) -> Result<KeyTyp
         // A type of users has the order that its class gives it.
         TypeKind::Base => match catalog.type_order(ty) {
             TypeOrder::Of(other) if KeyType::of_builtin(other).is_some() => own_key_type(catalog, other, collation),
+            // That of a type to which its values are cast as they are.
+            TypeOrder::Own => match class_type(catalog, ty) {
+                Some(other) if other != ty => own_key_type(catalog, other, collation),
+                _ => Err(missing()),
+            },
             _ => Err(missing()),
         },
         _ => Err(missing()),
     }
+}
+
+/// The type of the default operator class that orders or hashes a type.
+fn class_type(catalog: &Catalog, ty: Oid) -> Option<Oid> {
+    let class = |method| catalog.default_operator_class(method, ty).map(|c| c.input_type);
+    class(classes::BTREE).or_else(|| class(classes::HASH))
 }
 
 /// The order of the elements of an anonymous record, by the types of its fields.

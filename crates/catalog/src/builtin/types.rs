@@ -106,6 +106,7 @@ fn read_type(r: &Row<'_>, ranges: &HashMap<Oid, Arc<RangeInfo>>, constraints: &m
         range: ranges.get(&oid).cloned(),
         acl: None,
         depends_on: Vec::new(),
+        base: None,
     }
 }
 

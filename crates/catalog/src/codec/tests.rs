@@ -167,7 +167,7 @@ fn samples() -> Vec<Object> {
         Object::Namespace(c.namespace_by_name("public").expect("public").clone()),
         Object::Type(c.type_(oids::INT4RANGE).expect("int4range").clone()),
         Object::Type(c.types().find(|t| t.domain.is_some()).expect("a domain").clone()),
-        Object::Type(Arc::new(Type { depends_on: vec![address], ..(**c.type_(oids::TEXT).expect("text")).clone() })),
+        Object::Type(Arc::new(base_type(&c, address))),
         Object::Function(c.function(Oid(2100)).expect("avg").clone()),
         Object::Function(c.function(Oid(3464)).expect("make_interval").clone()),
         Object::Cast(c.cast(oids::INT4, oids::INT8).expect("a cast").clone()),
@@ -184,6 +184,25 @@ fn samples() -> Vec<Object> {
     ]);
     objects.extend(operator_objects(&c));
     objects
+}
+
+fn base_type(c: &Catalog, address: ObjectAddress) -> Type {
+    let text = c.type_(oids::TEXT).expect("text");
+    Type { depends_on: vec![address], base: Some(base_info()), ..(**text).clone() }
+}
+
+fn base_info() -> Arc<BaseInfo> {
+    Arc::new(BaseInfo {
+        held_as: oids::TEXT,
+        input: Oid(16400),
+        output: Oid(16401),
+        receive: Oid::INVALID,
+        send: Oid::INVALID,
+        typmod_in: Oid::INVALID,
+        typmod_out: Oid::INVALID,
+        analyze: Oid::INVALID,
+        default: Some("zippo".into()),
+    })
 }
 
 fn operator_objects(c: &Catalog) -> [Object; 3] {
@@ -356,13 +375,19 @@ fn only_what_an_older_build_cannot_use_has_a_newer_version() {
     let catalog = Catalog::default();
     let version = |object: Object| encode_change(Oid(5), &ObjectChange::Put(object)).value.expect("a value")[0];
     let [operator, family, class] = operator_objects(&catalog);
-    assert_eq!((version(operator), version(family), version(class)), (VERSION_10, VERSION, VERSION));
+    assert_eq!((version(operator), version(family), version(class)), (VERSION_10, VERSION_11, VERSION_11));
     let index = catalog.relation(Oid(2662)).expect("an index of pg_class").clone();
     let brin = Relation { access_method: classes::BRIN, ..(*index).clone() };
     assert_eq!(version(Object::Relation(index)), VERSION_10);
-    assert_eq!(version(Object::Relation(Arc::new(brin))), VERSION);
+    assert_eq!(version(Object::Relation(Arc::new(brin))), VERSION_11);
+    let ty = catalog.type_(oids::TEXT).expect("text").clone();
+    let of_users = |base, defined| Object::Type(Arc::new(Type { base, defined, ..(*ty).clone() }));
+    assert_eq!(version(of_users(None, true)), VERSION_10);
+    assert_eq!((version(of_users(Some(base_info()), true)), version(of_users(None, false))), (VERSION, VERSION));
     let page = include_str!("../../../../docs/handbook/upgrade.md");
-    let row = format!("| {VERSION_10}; operator families, operator classes and BRIN indexes: {VERSION} | 4 to {VERSION} |");
+    let row = format!(
+        "| {VERSION_10}; operator families, operator classes and BRIN indexes: {VERSION_11}; base types and shells: {VERSION} | 4 to {VERSION} |"
+    );
     assert!(page.contains(&row), "{row}");
 }
 

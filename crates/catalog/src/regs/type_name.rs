@@ -230,7 +230,12 @@ fn type_named(catalog: &Catalog, names: &[String], within: &NameScope<'_>) -> Re
         },
         [] => None,
     };
-    found.map(|t| t.oid).ok_or_else(|| err!(UNDEFINED_OBJECT, "type \"{}\" does not exist", names.join(".")))
+    let name = names.join(".");
+    match found {
+        Some(ty) if !ty.defined => Err(err!(UNDEFINED_OBJECT, "type \"{name}\" is only a shell")),
+        Some(ty) => Ok(ty.oid),
+        None => Err(err!(UNDEFINED_OBJECT, "type \"{name}\" does not exist")),
+    }
 }
 
 #[cfg(test)]

@@ -42,7 +42,19 @@ fn letter(kind: TypeKind) -> u8 {
 fn push(s: &GeneratorInput<'_>, t: &Type, out: &mut RelationRows<'_>) {
     let function = |name: &str| oid(s.catalog.type_function(t, name).map_or(Oid::INVALID, |f| f.oid));
     let domain = t.domain.as_deref();
-    let default = || domain.map_or(Datum::Null, |d| text_or_null(&d.default));
+    let base = t.base.as_deref();
+    let own_default = domain.map(|d| &d.default).or_else(|| base.map(|b| &b.default));
+    let default = || own_default.map_or(Datum::Null, text_or_null);
+    // A domain's values are written as those of the type under it.
+    let under = s.catalog.type_(s.catalog.base_type(t.oid)).and_then(|t| t.base.as_deref());
+    let written = |pick: fn(&BaseInfo) -> Oid, name: &str| under.map_or_else(|| function(name), |b| oid(pick(b)));
+    let of_base = |pick: fn(&BaseInfo) -> Oid, name: &str| base.map_or_else(|| function(name), |b| oid(pick(b)));
+    // An array type has the type modifiers of its elements.
+    let element = || s.catalog.array_element(t.oid).and_then(|e| s.catalog.type_(e)?.base.clone());
+    let modifier = |pick: fn(&BaseInfo) -> Oid, name: &str| match element() {
+        Some(element) if domain.is_none() => oid(pick(&element)),
+        _ => of_base(pick, name),
+    };
     push!(
         out,
         [
@@ -61,13 +73,13 @@ fn push(s: &GeneratorInput<'_>, t: &Type, out: &mut RelationRows<'_>) {
             function(&t.subscript),
             oid(t.element),
             oid(t.array),
-            function(&t.input),
-            function(&t.output),
-            function(&t.receive),
-            function(&t.send),
-            function(&t.typmod_in),
-            function(&t.typmod_out),
-            function(analyze(t)),
+            of_base(|b| b.input, &t.input),
+            written(|b| b.output, &t.output),
+            of_base(|b| b.receive, &t.receive),
+            written(|b| b.send, &t.send),
+            modifier(|b| b.typmod_in, &t.typmod_in),
+            modifier(|b| b.typmod_out, &t.typmod_out),
+            written(|b| b.analyze, analyze(t)),
             char(t.align),
             char(t.storage),
             bool(domain.is_some_and(|d| d.not_null)),
@@ -75,7 +87,7 @@ fn push(s: &GeneratorInput<'_>, t: &Type, out: &mut RelationRows<'_>) {
             Datum::Int4(domain.map_or(-1, |d| d.typmod)),
             Datum::Int4(domain.map_or(0, |d| d.dimensions)),
             oid(t.collation),
-            default(),
+            if base.is_some() { Datum::Null } else { default() },
             default(),
             acl(&t.acl, s.catalog),
         ]
@@ -87,7 +99,8 @@ fn analyze(t: &Type) -> &'static str {
     match t.type_kind {
         TypeKind::Range => "range_typanalyze",
         TypeKind::Multirange => "multirange_typanalyze",
-        _ if &*t.subscript == "array_subscript_handler" => "array_typanalyze",
+        // Not int2vector and oidvector.
+        _ if &*t.subscript == "array_subscript_handler" && t.storage != b'p' => "array_typanalyze",
         _ if t.oid == melba_types::oids::TSVECTOR => "ts_typanalyze",
         _ => "-",
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_catalog::foreign_keys::{MULTIRANGES_OVERLAP, RANGES_OVERLAP};
-use melba_catalog::{Column, Constraint as Row, ConstraintKind, FIRES_ON_ORIGIN, Object, Relation, TypeKind, classes};
+use melba_catalog::{Catalog, Column, Constraint as Row, ConstraintKind, FIRES_ON_ORIGIN, Object, Relation, TypeKind, classes};
 use melba_fmgr::order::is_same_equality;
 use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::Constraint;
@@ -123,7 +123,14 @@ fn is_key_comparable(ddl: &Ddl<'_>, to: Oid, from: Oid) -> bool {
 /// The = operator between a referenced and a referencing column.
 fn key_equality(ddl: &Ddl<'_>, constraint: &str, from: &Column, to: &Column) -> Result<Oid> {
     let operator = equality_operator(ddl, to.ty, from.ty).filter(|_| is_key_comparable(ddl, to.ty, from.ty));
-    operator.ok_or_else(|| incomparable(ddl, constraint, from, to))
+    operator.or_else(|| class_equality(&ddl.catalog(), from.ty, to.ty)).ok_or_else(|| incomparable(ddl, constraint, from, to))
+}
+
+/// The equality of a type's operator class, which may be in no schema of the search path.
+fn class_equality(catalog: &Catalog, from: Oid, to: Oid) -> Option<Oid> {
+    let ty = catalog.base_type(to);
+    let operators = catalog.type_operators(ty);
+    (catalog.base_type(from) == ty && operators.btree_family.is_valid() && operators.equal.is_valid()).then_some(operators.equal)
 }
 
 fn incomparable(ddl: &Ddl<'_>, constraint: &str, from: &Column, to: &Column) -> DbError {

@@ -232,12 +232,12 @@ fn aggregate_parameters(ddl: &Ddl<'_>, s: &DefineStmt, clauses: &Clauses<'_>) ->
             Some(N::List(list)) => &list.items[..],
             _ => &[],
         };
-        return routine_parameters(ddl, list, false);
+        return routine_parameters(ddl, list, false, None);
     }
     let base = clauses.base.as_ref().ok_or_else(|| wrong("aggregate input type must be specified"))?;
     let mut parameters = Parameters::default();
     if !strings(&base.names).last().is_some_and(|name| name.eq_ignore_ascii_case("any")) {
-        parameters.arg_types.push(ddl.usable_type(base)?.0);
+        parameters.arg_types.push(ddl.usable_type(base).map_err(DbError::without_position)?.0);
     }
     Ok(parameters)
 }
@@ -245,7 +245,7 @@ fn aggregate_parameters(ddl: &Ddl<'_>, s: &DefineStmt, clauses: &Clauses<'_>) ->
 /// The type of the state.
 fn state_type(ddl: &Ddl<'_>, name: Option<&TypeName>, args: &[Oid]) -> Result<Oid> {
     let name = name.ok_or_else(|| wrong("aggregate stype must be specified"))?;
-    let (ty, _) = ddl.usable_type(name)?;
+    let (ty, _) = ddl.usable_type(name).map_err(DbError::without_position)?;
     if is_pseudo(ddl, ty) && !is_polymorphic(ty) && !(ty == oids::INTERNAL && ddl.is_superuser()) {
         let shown = ddl.catalog().type_name(ty, ddl.path());
         return Err(wrong(format!("aggregate transition data type cannot be {shown}")));

@@ -15,6 +15,7 @@ use crate::context::Ddl;
 use crate::routine::attributes::Attributes;
 use crate::routine::body::{check_body, check_types, routine_body};
 use crate::routine::find::require_routine_owner;
+use crate::routine::internal::{refuse_new_form, require_fitting_source};
 use crate::routine::parameters::{routine_parameters, routine_return_type};
 use crate::routine::plain::plain_function;
 
@@ -29,10 +30,10 @@ pub fn create_function(ddl: &Ddl<'_>, s: &CreateFunctionStmt) -> Result<()> {
     let namespace = ddl.namespace_for_creation(schema)?;
     let attributes = Attributes::read(&s.options, s.is_procedure)?;
     let language = routine_language(ddl, s, &attributes)?;
-    let parameters = routine_parameters(ddl, &s.parameters, s.is_procedure)?;
+    let parameters = routine_parameters(ddl, &s.parameters, s.is_procedure, Some(language))?;
     let (return_type, returns_set) = match s.is_procedure {
         true => (parameters.result.unwrap_or(oids::VOID), false),
-        false => routine_return_type(ddl, s.return_type.as_ref(), &parameters)?,
+        false => routine_return_type(ddl, s.return_type.as_ref(), &parameters, language)?,
     };
     let mut function = Function {
         kind: if s.is_procedure { FunctionKind::Procedure } else { FunctionKind::Function },
@@ -61,12 +62,18 @@ pub fn create_function(ddl: &Ddl<'_>, s: &CreateFunctionStmt) -> Result<()> {
         Some([text]) if language != classes::SQL_LANGUAGE => function.source = (*text).into(),
         body => routine_body(ddl, s, body, &mut function)?,
     }
+    if language == classes::INTERNAL_LANGUAGE {
+        require_fitting_source(&ddl.catalog(), &function)?;
+    }
     if old.is_none() {
         function.oid = ddl.tx().new_oid();
         function.acl = initial_acl(&catalog, AclKind::Function, ddl.user(), namespace);
     }
     let own = function.oid;
     function.depends_on.retain(|d| d.object != own);
+    if let Some(old) = old {
+        refuse_new_form(ddl, old, &function)?;
+    }
     let function = Arc::new(function);
     ddl.check_function(&function)?;
     ddl.tx().put(Object::Function(function.clone()));

@@ -9,6 +9,7 @@ use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{FunctionParameterMode as Mode, Node, ObjectType, ObjectWithArgs, TypeName};
 
 use crate::context::Ddl;
+use crate::types::shell::named_shell;
 
 /// A function or procedure as a statement names it.
 pub struct RoutineName<'s> {
@@ -143,8 +144,11 @@ fn all_types_named(ddl: &Ddl<'_>, object: &ObjectWithArgs) -> Result<Vec<Oid>> {
     Ok(out)
 }
 
-/// The type of a name; errors have no position.
+/// The type of a name, which may be a shell; errors have no position.
 pub fn argument_type(ddl: &Ddl<'_>, name: &TypeName) -> Result<Oid> {
+    if let Some(shell) = named_shell(ddl, name)? {
+        return Ok(shell);
+    }
     ddl.type_from_name(name).map(|(ty, _)| ty).map_err(DbError::without_position)
 }
 

@@ -9,5 +9,6 @@ pub mod attributes;
 pub mod body;
 pub mod create;
 pub mod find;
+pub mod internal;
 pub mod parameters;
 pub mod plain;

@@ -11,6 +11,7 @@ use pg_query::protobuf::{FunctionParameter, FunctionParameterMode as Mode, Node,
 
 use crate::context::Ddl;
 use crate::routine::find::argument_type;
+use crate::types::shell::{shell_argument, shell_result};
 
 const ARGUMENTS_MAX: usize = 100;
 
@@ -49,11 +50,12 @@ fn wrong(message: impl std::fmt::Display) -> DbError {
     err!(INVALID_FUNCTION_DEFINITION, "{message}")
 }
 
-pub fn routine_parameters(ddl: &Ddl<'_>, nodes: &[Node], procedure: bool) -> Result<Parameters> {
+/// `language`: that of a function or procedure; `None`: it is an aggregate.
+pub fn routine_parameters(ddl: &Ddl<'_>, nodes: &[Node], procedure: bool, language: Option<Oid>) -> Result<Parameters> {
     let mut all = Parameters::default();
     for node in nodes {
         let N::FunctionParameter(p) = inner(node)? else { continue };
-        routine_parameter(ddl, p, procedure, &mut all)?;
+        routine_parameter(ddl, p, procedure, language, &mut all)?;
     }
     if all.arg_types.len() > ARGUMENTS_MAX {
         bail!(TOO_MANY_ARGUMENTS, "functions cannot have more than {ARGUMENTS_MAX} arguments");
@@ -64,13 +66,20 @@ pub fn routine_parameters(ddl: &Ddl<'_>, nodes: &[Node], procedure: bool) -> Res
     Ok(all)
 }
 
-fn routine_parameter(ddl: &Ddl<'_>, p: &FunctionParameter, procedure: bool, all: &mut Parameters) -> Result<()> {
+fn routine_parameter(
+    ddl: &Ddl<'_>,
+    p: &FunctionParameter,
+    procedure: bool,
+    language: Option<Oid>,
+    all: &mut Parameters,
+) -> Result<()> {
     let name = p.arg_type.as_ref().ok_or_else(|| DbError::internal("parameter without a type"))?;
     if name.setof {
         let what = if procedure { "procedures" } else { "functions" };
         return Err(wrong(format!("{what} cannot accept set arguments")).at(p.location));
     }
-    let (ty, _) = ddl.usable_type(name).map_err(|mut e| {
+    let shell = shell_argument(ddl, name, language)?;
+    let (ty, _) = shell.map_or_else(|| ddl.usable_type(name), |ty| Ok((ty, -1))).map_err(|mut e| {
         // PostgreSQL names a parameter's type without quotes.
         if e.sqlstate() == SqlState::UNDEFINED_OBJECT {
             e.fields_mut().message = e.message().replace('"', "");
@@ -165,11 +174,21 @@ fn parameter_default(
 }
 
 /// A function's result type, and whether it returns a set.
-pub fn routine_return_type(ddl: &Ddl<'_>, name: Option<&TypeName>, parameters: &Parameters) -> Result<(Oid, bool)> {
+///
+/// `language` is the function's.
+pub fn routine_return_type(
+    ddl: &Ddl<'_>,
+    name: Option<&TypeName>,
+    parameters: &Parameters,
+    language: Oid,
+) -> Result<(Oid, bool)> {
     let Some(name) = name else {
         return parameters.result.map(|ty| (ty, false)).ok_or_else(|| wrong("function result type must be specified"));
     };
-    let ty = argument_type(ddl, name)?;
+    let ty = match shell_result(ddl, name, language)? {
+        Some(shell) => shell,
+        None => argument_type(ddl, name)?,
+    };
     ddl.require_type(ty)?;
     if let Some(result) = parameters.result
         && result != ty

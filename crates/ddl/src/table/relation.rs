@@ -11,6 +11,7 @@ use melba_types::{DbError, Kind, Oid, Result, bail, err};
 use crate::context::Ddl;
 use crate::naming::{NAME_BYTES_MAX, clip};
 use crate::types::array::{bare_type, free_type_name, put_array_type};
+use crate::types::shell::own_shell;
 
 /// Whether the name is taken; an error unless IF NOT EXISTS, which makes it a notice.
 pub fn relation_exists(ddl: &Ddl<'_>, namespace: Oid, name: &str, if_not_exists: bool) -> Result<bool> {
@@ -64,14 +65,15 @@ pub fn bare_relation(
 /// Records a relation together with its composite row type and the array over it.
 pub fn put_relation_with_row_type(ddl: &Ddl<'_>, mut relation: Relation) -> Result<()> {
     let catalog = ddl.catalog();
-    if !free_type_name(ddl, relation.namespace, &relation.name)? {
+    let shell = own_shell(ddl, relation.namespace, &relation.name)?;
+    if shell.is_none() && !free_type_name(ddl, relation.namespace, &relation.name)? {
         return Err(err!(DUPLICATE_OBJECT, "type \"{}\" already exists", relation.name).hint(
             "A relation has an associated type of the same name, so you must use a name that doesn't conflict with any \
              existing type.",
         ));
     }
-    let mut row_type = ddl.tx().new_oid();
-    if relation.kind == RelationKind::Composite {
+    let mut row_type = shell.unwrap_or_else(|| ddl.tx().new_oid());
+    if relation.kind == RelationKind::Composite && shell.is_none() {
         // Here the relation is a part of the type, and comes after it.
         std::mem::swap(&mut relation.oid, &mut row_type);
         relation.file_node = relation.oid;

@@ -34,8 +34,10 @@ pub fn fill_new_column(ddl: &Ddl<'_>, table: Oid, column: usize) -> Result<()> {
         return Ok(());
     }
     let catalog = ddl.catalog();
-    let is_domain = catalog.type_(definition.ty).is_some_and(|t| t.domain.is_some());
-    if definition.default.is_none() && definition.identity == 0 && !is_domain {
+    let ty = catalog.type_(definition.ty);
+    let is_domain = ty.is_some_and(|t| t.domain.is_some());
+    let has_type_default = is_domain || ty.is_some_and(|t| t.base.as_ref().is_some_and(|base| base.default.is_some()));
+    if definition.default.is_none() && definition.identity == 0 && !has_type_default {
         return Ok(());
     }
     let builder = TargetBuilder { catalog: &catalog, session: ddl.session() };
@@ -47,8 +49,8 @@ pub fn fill_new_column(ddl: &Ddl<'_>, table: Oid, column: usize) -> Result<()> {
     let generated = target.generated.iter().find(|(at, _)| *at == column).map(|(_, e)| e.clone());
     let default = match generated {
         Some(expression) => Some(expression),
-        // A domain may have a default, and may refuse NULL.
-        None if is_domain && definition.identity == 0 => {
+        // A type may have a default, and a domain may refuse NULL.
+        None if has_type_default && definition.identity == 0 => {
             let default = ddl.with_context(|c| melba_analyze::column_default(c, &relation, column))?;
             default.map(|e| compile_for_table(&catalog, Some(ddl.session()), &e)).transpose()?
         }

@@ -7,6 +7,7 @@ use melba_types::{Kind, Oid, Result, bail};
 
 use crate::context::Ddl;
 use crate::naming::{NAME_BYTES_MAX, clip};
+use crate::types::shell::own_shell;
 
 /// A pg_type row with everything optional left out.
 pub fn bare_type(ddl: &Ddl<'_>, namespace: Oid) -> Type {
@@ -41,6 +42,7 @@ pub fn bare_type(ddl: &Ddl<'_>, namespace: Oid) -> Type {
         acl: None,
         kind: Kind::Bytes,
         depends_on: vec![],
+        base: None,
     }
 }
 
@@ -90,11 +92,13 @@ pub fn put_array_type(ddl: &Ddl<'_>, name: &str, namespace: Oid, element: Oid, a
     Ok(oid)
 }
 
-pub fn new_type_name<'n>(ddl: &Ddl<'_>, names: &[&'n str]) -> Result<(Oid, &'n str)> {
+/// The schema and the name of a new type, and the shell that it completes.
+pub fn new_type_name<'n>(ddl: &Ddl<'_>, names: &[&'n str]) -> Result<(Oid, &'n str, Option<Oid>)> {
     let (schema, name) = ddl.qualified(names)?;
     let namespace = ddl.namespace_for_creation(schema)?;
-    if !free_type_name(ddl, namespace, name)? {
+    let shell = own_shell(ddl, namespace, name)?;
+    if shell.is_none() && !free_type_name(ddl, namespace, name)? {
         bail!(DUPLICATE_OBJECT, "type \"{name}\" already exists");
     }
-    Ok((namespace, name))
+    Ok((namespace, name, shell))
 }

@@ -17,10 +17,11 @@ use crate::table::builder::TableBuilder;
 use crate::table::create::add_column_definition;
 use crate::table::relation::{bare_relation, put_relation_with_row_type};
 use crate::types::array::{bare_type, free_type_name, new_type_name, put_array_type};
-use crate::types::named::named_type;
+use crate::types::named::{named_type, require_defined};
+use crate::types::shell::own_shell;
 
 pub fn create_enum(ddl: &Ddl<'_>, s: &CreateEnumStmt) -> Result<()> {
-    let (namespace, name) = new_type_name(ddl, &strings(&s.type_name))?;
+    let (namespace, name, shell) = new_type_name(ddl, &strings(&s.type_name))?;
     let mut labels: Vec<(Oid, f32, Arc<str>)> = Vec::new();
     for node in &s.vals {
         let label = string(node).unwrap_or_default();
@@ -30,7 +31,7 @@ pub fn create_enum(ddl: &Ddl<'_>, s: &CreateEnumStmt) -> Result<()> {
         }
         labels.push((ddl.tx().new_oid(), labels.len() as f32 + 1.0, label.into()));
     }
-    let oid = ddl.tx().new_oid();
+    let oid = shell.unwrap_or_else(|| ddl.tx().new_oid());
     let array = put_array_type(ddl, name, namespace, oid, b'i')?;
     let ty = Type {
         oid,
@@ -58,6 +59,7 @@ pub fn alter_enum(ddl: &Ddl<'_>, s: &AlterEnumStmt) -> Result<()> {
     let names = strings(&s.type_name);
     let list = pg_query::protobuf::Node { node: Some(N::List(pg_query::protobuf::List { items: s.type_name.clone() })) };
     let ty = named_type(ddl, Some(&list))?;
+    require_defined(ddl, &ty)?;
     if ty.type_kind != TypeKind::Enum {
         bail!(WRONG_OBJECT_TYPE, "{} is not an enum", names.join("."));
     }
@@ -119,7 +121,7 @@ pub fn alter_enum(ddl: &Ddl<'_>, s: &AlterEnumStmt) -> Result<()> {
 pub fn create_composite(ddl: &Ddl<'_>, s: &CompositeTypeStmt) -> Result<()> {
     let name = s.typevar.as_ref().ok_or_else(|| DbError::internal("composite type without a name"))?;
     let (namespace, _) = ddl.relation_namespace(name)?;
-    if !free_type_name(ddl, namespace, &name.relname)? {
+    if own_shell(ddl, namespace, &name.relname)?.is_none() && !free_type_name(ddl, namespace, &name.relname)? {
         bail!(DUPLICATE_OBJECT, "type \"{}\" already exists", name.relname);
     }
     if ddl.catalog().relation_by_name(namespace, &name.relname).is_some() {

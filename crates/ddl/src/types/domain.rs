@@ -6,7 +6,7 @@ use melba_catalog::default_privileges::initial_acl;
 use melba_catalog::privileges::AclKind;
 use melba_catalog::{
     Constraint as Row, ConstraintKind, DomainInfo, Object, ObjectAddress, Persistence, Relation, RelationKind, Type, TypeKind,
-    classes,
+    classes, quote_literal,
 };
 use melba_parse::nodes::{inner, strings};
 use melba_types::{DbError, Oid, Result, bail, err};
@@ -23,7 +23,7 @@ use crate::types::domain_columns::check_domain_columns;
 use crate::types::named::type_named;
 
 pub fn create_domain(ddl: &Ddl<'_>, s: &CreateDomainStmt) -> Result<()> {
-    let (namespace, name) = new_type_name(ddl, &strings(&s.domainname))?;
+    let (namespace, name, shell) = new_type_name(ddl, &strings(&s.domainname))?;
     let type_name = s.type_name.as_ref().ok_or_else(|| DbError::internal("domain without a type"))?;
     let (base, typmod) = ddl.usable_type(type_name)?;
     let of = ddl.catalog().type_(base).cloned().ok_or_else(|| DbError::internal("missing type"))?;
@@ -31,7 +31,8 @@ pub fn create_domain(ddl: &Ddl<'_>, s: &CreateDomainStmt) -> Result<()> {
         return Err(err!(DATATYPE_MISMATCH, "\"{}\" is not a valid base type for a domain", of.name).at(type_name.location));
     }
     // The base type's default is the domain's, unless it has its own.
-    let default = of.domain.as_ref().and_then(|d| d.default.clone());
+    let of_base = || of.base.as_ref().and_then(|base| Some(quote_literal(base.default.as_deref()?).into()));
+    let default = of.domain.as_ref().and_then(|d| d.default.clone()).or_else(of_base);
     let depends_on = if default.is_some() { of.depends_on.clone() } else { vec![] };
     let info = DomainInfo { base, typmod, dimensions: 0, not_null: false, default, constraints: vec![] };
     let collation = match &s.coll_clause {
@@ -39,7 +40,7 @@ pub fn create_domain(ddl: &Ddl<'_>, s: &CreateDomainStmt) -> Result<()> {
         None => of.collation,
     };
     let domain = Type {
-        oid: ddl.tx().new_oid(),
+        oid: shell.unwrap_or_else(|| ddl.tx().new_oid()),
         name: name.into(),
         namespace,
         owner: ddl.user(),
@@ -51,9 +52,12 @@ pub fn create_domain(ddl: &Ddl<'_>, s: &CreateDomainStmt) -> Result<()> {
         collation,
         input: "domain_in".into(),
         receive: "domain_recv".into(),
+        typmod_in: "-".into(),
+        typmod_out: "-".into(),
         domain: Some(Arc::new(info)),
         depends_on,
         labels: vec![],
+        base: None,
         acl: initial_acl(&ddl.catalog(), AclKind::Type, ddl.user(), namespace),
         ..(*of).clone()
     };

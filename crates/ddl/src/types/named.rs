@@ -34,3 +34,12 @@ pub fn type_named(ddl: &Ddl<'_>, names: &[&str]) -> Result<Arc<Type>> {
     let found = ddl.searched_schemas(schema)?.iter().find_map(|ns| catalog.type_by_name(*ns, name));
     found.cloned().ok_or_else(|| err!(UNDEFINED_OBJECT, "type \"{}\" does not exist", names.join(".")))
 }
+
+/// # Errors
+/// 42704 for a shell.
+pub fn require_defined(ddl: &Ddl<'_>, ty: &Type) -> Result<()> {
+    match ty.defined {
+        true => Ok(()),
+        false => Err(err!(UNDEFINED_OBJECT, "type \"{}\" is only a shell", ddl.catalog().type_name(ty.oid, ddl.path()))),
+    }
+}

@@ -83,7 +83,7 @@ fn multirange_name(range: &str) -> String {
 }
 
 pub fn create_range(ddl: &Ddl<'_>, s: &CreateRangeStmt) -> Result<()> {
-    let (namespace, name) = new_type_name(ddl, &strings(&s.type_name))?;
+    let (namespace, name, shell) = new_type_name(ddl, &strings(&s.type_name))?;
     let attributes = RangeAttributes::read(s)?;
     let named = match &attributes.multirange {
         Some(names) => {
@@ -96,14 +96,16 @@ pub fn create_range(ddl: &Ddl<'_>, s: &CreateRangeStmt) -> Result<()> {
     let opclass = range_class(ddl, attributes.opclass.as_deref(), &subtype)?;
     let collation = range_collation(ddl, attributes.collation.as_deref(), &subtype)?;
     refuse_other_order(&ddl.catalog(), opclass, collation)?;
+    if attributes.canonical.is_some() && shell.is_some() {
+        return Err(DbError::unsupported("a range type with a canonical function"));
+    }
     if attributes.canonical.is_some() {
-        // There are no shell types.
         return Err(err!(INVALID_OBJECT_DEFINITION, "cannot specify a canonical function without a pre-created shell type")
             .hint("Create the type as a shell type, then create its canonicalization function, then do a full CREATE TYPE."));
     }
     let difference = attributes.subtype_diff.map(|names| subtype_diff(ddl, &names, subtype.oid)).transpose()?;
     let info = RangeInfo {
-        range: ddl.tx().new_oid(),
+        range: shell.unwrap_or_else(|| ddl.tx().new_oid()),
         subtype: subtype.oid,
         multirange: ddl.tx().new_oid(),
         collation,

@@ -77,8 +77,9 @@ pub fn entries(reader: &mut Reader) -> Result<Vec<Entry>> {
     refuse_unsupported(reader)?;
     let mut all = types::schemas(reader)?;
     all.extend(types::extensions(reader)?);
+    all.extend(types::shells(reader)?);
     let mut definitions = Vec::new();
-    for sql in [types::types(), relations::sequences(), functions::functions(), relations::tables()] {
+    for sql in [types::types(), types::base_types(), relations::sequences(), functions::functions(), relations::tables()] {
         definitions.extend(reader.definitions(&sql)?);
     }
     definitions.extend(views::definitions(reader)?);

@@ -34,6 +34,9 @@ fn needs(reader: &mut Reader) -> Result<HashMap<String, Vec<String>>> {
         LEFT JOIN pg_catalog.pg_type b ON b.oid = CASE WHEN t.typelem <> 0 AND t.typlen = -1 THEN t.typelem ELSE t.oid END
         LEFT JOIN pg_catalog.pg_class l ON l.oid = b.typrelid
         WHERE d.deptype = 'n' AND (o.contype IS NULL OR o.contype = 'c')
+            -- The functions of a base type are made over its shell.
+            AND NOT (d.classid = 'pg_proc'::regclass AND b.oid IS NOT NULL
+                AND d.objid IN (b.typinput::oid, b.typoutput::oid, b.typreceive::oid, b.typsend::oid))
             AND d.refclassid IN ('pg_class'::regclass, 'pg_proc'::regclass, 'pg_type'::regclass)";
     let mut needs: HashMap<String, Vec<String>> = HashMap::new();
     for row in reader.rows(SQL)? {

@@ -1,5 +1,6 @@
 //! Properties that any object may have: an owner, privileges, a comment.
 
+use super::types::OWN_BASE;
 use super::{OWN_FUNCTION, Reader, USER};
 use crate::Result;
 use crate::archive::{Entry, Section};
@@ -29,7 +30,7 @@ fn owned() -> String {
          UNION ALL SELECT CASE t.typtype WHEN 'd' THEN 'DOMAIN' ELSE 'TYPE' END, 'TYPE', n.nspname, t.typname,
                 format('%I.%I', n.nspname, t.typname), t.typowner, t.typacl
             FROM pg_catalog.pg_type t JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace LEFT JOIN pg_catalog.pg_class c ON c.oid = t.typrelid
-            WHERE {USER} AND (t.typtype IN ('e', 'd', 'r') OR t.typtype = 'c' AND c.relkind = 'c')
+            WHERE {USER} AND (t.typtype IN ('e', 'd', 'r') OR t.typtype = 'c' AND c.relkind = 'c' OR NOT t.typisdefined OR {OWN_BASE})
          UNION ALL SELECT CASE c.relkind WHEN 'S' THEN 'SEQUENCE' WHEN 'v' THEN 'VIEW' WHEN 'm' THEN 'MATERIALIZED VIEW' ELSE 'TABLE' END,
                 CASE c.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, n.nspname, c.relname, format('%I.%I', n.nspname, c.relname), c.relowner, c.relacl
             FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace

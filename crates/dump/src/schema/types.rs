@@ -22,6 +22,50 @@ pub fn extensions(reader: &mut Reader) -> Result<Vec<Entry>> {
     reader.entries(Section::Before, extensions)
 }
 
+/// Base types of users, of the alias `t`: neither array types nor parts of an extension.
+pub const OWN_BASE: &str = "t.typtype = 'b' AND NOT EXISTS (SELECT FROM pg_catalog.pg_type e WHERE e.typarray = t.oid)
+    AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
+        WHERE d.classid = 'pg_catalog.pg_type'::regclass AND d.objid = t.oid AND d.deptype = 'e')";
+
+/// Shells, those of base types first of all: the functions of a base type need it, and it needs them.
+pub fn shells(reader: &mut Reader) -> Result<Vec<Entry>> {
+    let shells = format!(
+        "SELECT 'TYPE', n.nspname, t.typname, format('CREATE TYPE %I.%I;', n.nspname, t.typname)
+         FROM pg_catalog.pg_type t JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace
+         WHERE {USER} AND (NOT t.typisdefined OR {OWN_BASE}) ORDER BY t.oid"
+    );
+    reader.entries(Section::Before, &shells)
+}
+
+/// Base types, each to be made after its functions.
+pub fn base_types() -> String {
+    let function = |attribute: &str, column: &str| format!("'{attribute} = ' || nullif(t.{column}::oid, 0)::regproc");
+    let functions = [
+        function("INPUT", "typinput"),
+        function("OUTPUT", "typoutput"),
+        function("RECEIVE", "typreceive"),
+        function("SEND", "typsend"),
+        function("TYPMOD_IN", "typmodin"),
+        function("TYPMOD_OUT", "typmodout"),
+        function("ANALYZE", "typanalyze"),
+        // Versions before 14 have no subscripting functions.
+        "'SUBSCRIPT = ' || nullif(to_jsonb(t) ->> 'typsubscript', '-')".to_owned(),
+    ]
+    .join(", ");
+    format!(
+        "SELECT 't' || t.oid, 'TYPE', n.nspname, t.typname, format('CREATE TYPE %I.%I (%s);', n.nspname, t.typname, concat_ws(', ',
+                'INTERNALLENGTH = ' || CASE t.typlen WHEN -1 THEN 'variable' ELSE t.typlen::text END, {functions},
+                'ELEMENT = ' || CASE WHEN t.typelem <> 0 THEN format_type(t.typelem, NULL) END,
+                'DEFAULT = ' || quote_literal(t.typdefault),
+                'CATEGORY = ' || quote_literal(t.typcategory::text), 'PREFERRED = ' || t.typispreferred,
+                'DELIMITER = ' || quote_literal(t.typdelim::text), 'COLLATABLE = ' || (t.typcollation <> 0),
+                'ALIGNMENT = ' || CASE t.typalign WHEN 'd' THEN 'double' WHEN 'i' THEN 'int4' WHEN 's' THEN 'int2' ELSE 'char' END,
+                'STORAGE = ' || CASE t.typstorage WHEN 'p' THEN 'plain' WHEN 'e' THEN 'external' WHEN 'x' THEN 'extended' ELSE 'main' END,
+                'PASSEDBYVALUE = ' || t.typbyval))
+         FROM pg_catalog.pg_type t JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace WHERE {USER} AND {OWN_BASE} ORDER BY t.oid"
+    )
+}
+
 /// Enums, domains, composite types and ranges by OID: one that uses another was made after it.
 pub fn types() -> String {
     let labels = "SELECT string_agg(quote_literal(e.enumlabel), ', ' ORDER BY e.enumsortorder)
