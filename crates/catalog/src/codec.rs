@@ -22,7 +22,7 @@ use crate::snapshot::ObjectChange;
 use crate::triggers::FIRES_ON_ORIGIN;
 
 const VERSION: u8 = 12;
-/// There were no base types and shells of users.
+/// There were no publications, and no base types and shells of users.
 const VERSION_11: u8 = 11;
 /// There were no operator families and classes of users, and all indexes had trees: all other objects are still written so.
 const VERSION_10: u8 = 10;
@@ -104,6 +104,7 @@ fn encode_key(database: Oid, is_description: bool, address: ObjectAddress) -> [u
 fn version_of(object: &Object) -> u8 {
     match object {
         Object::Type(o) if o.base.is_some() || !o.defined => VERSION,
+        Object::Publication(_) | Object::PublicationMember(_) => VERSION,
         Object::OperatorFamily(_) | Object::OperatorClass(_) => VERSION_11,
         Object::Relation(o) if o.index.is_some() && o.access_method == classes::BRIN => VERSION_11,
         _ => VERSION_10,
@@ -121,6 +122,7 @@ fn encode_object(object: &Object) -> Vec<u8> {
         0 Namespace 1 Relation 2 Type 3 Function 4 Operator 5 Cast 6 Constraint 7 Trigger 8 Collation 9 Description
         10 Role 11 Database 12 DefaultAcl 13 Extension 14 Policy 15 ExtendedStatistics
         16 EventTrigger 17 Rule 18 Granted 19 TextSearchDictionary 20 TextSearchConfig 21 OperatorFamily 22 OperatorClass
+        23 Publication 24 PublicationMember
     }
     if out[0] < VERSION && matches!(object, Object::Type(_)) {
         // Types ended before `base`, which they do not have.
@@ -209,6 +211,7 @@ fn read(tag: u8, rest: &[u8]) -> Option<Object> {
         0 Namespace 1 Relation 2 Type 3 Function 4 Operator 5 Cast 6 Constraint 7 Trigger 8 Collation 9 Description
         10 Role 11 Database 12 DefaultAcl 13 Extension 14 Policy 15 ExtendedStatistics
         16 EventTrigger 17 Rule 18 Granted 19 TextSearchDictionary 20 TextSearchConfig 21 OperatorFamily 22 OperatorClass
+        23 Publication 24 PublicationMember
     };
     // The name of a system relation's generator is not stored: it comes from the built-in relation.
     if let Object::Relation(relation) = &mut object
@@ -611,6 +614,8 @@ code_struct! {
     StatisticsData { inherited ndistinct dependencies mcv }
     McvItem { values frequency base_frequency }
     EventTrigger { oid name event owner function enabled tags }
+    Publication { oid name owner all_tables operations via_root generated options }
+    PublicationMember { oid publication class object }
     Collation { oid name namespace owner provider deterministic locale version collator }
     TextSearchDictionary { oid name namespace owner template options }
     TextSearchConfig { oid name namespace owner parser map }

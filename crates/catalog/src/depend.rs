@@ -168,6 +168,10 @@ pub fn dependencies(object: &Object) -> Vec<Dependency> {
         Object::Rule(o) => list.of_table(o.table, &o.depends_on),
         Object::ExtendedStatistics(o) => extended_statistics(o, &mut list),
         Object::EventTrigger(o) => list.normal(classes::PG_PROC, o.function),
+        Object::PublicationMember(o) => {
+            list.push(address(o.class, o.object, 0), DependencyKind::Auto);
+            list.push(address(classes::PG_PUBLICATION, o.publication, 0), DependencyKind::Auto);
+        }
         Object::Collation(o) => list.normal(classes::PG_NAMESPACE, o.namespace),
         Object::TextSearchDictionary(o) => list.normal(classes::PG_NAMESPACE, o.namespace),
         Object::TextSearchConfig(o) => {
@@ -181,6 +185,7 @@ pub fn dependencies(object: &Object) -> Vec<Dependency> {
             }
         }
         Object::DefaultAcl(o) => list.push(address(classes::PG_NAMESPACE, o.namespace, 0), DependencyKind::Auto),
+        Object::Publication(_) => {}
         Object::Namespace(_) | Object::Granted(_) | Object::Description(_) | Object::Role(_) | Object::Database(_) => {}
     }
     list.all

@@ -43,6 +43,8 @@ named! {
     RewriteRule, self, self.table, &self.name;
     ExtendedStatistics, self, self.namespace, &self.name;
     EventTrigger, self, Oid::INVALID, &self.name;
+    Publication, self, Oid::INVALID, &self.name;
+    PublicationMember, self, self.publication, "";
     Collation, self, self.namespace, &self.name;
     TextSearchDictionary, self, self.namespace, &self.name;
     TextSearchConfig, self, self.namespace, &self.name;

@@ -11,6 +11,7 @@
 //! 3. Snapshots share what did not change: the cost of `Catalog::with` is proportional to the change, not to the catalog.
 
 pub mod acl;
+mod addresses;
 mod aggregates;
 mod builtin;
 mod builtin_comments;
@@ -40,6 +41,7 @@ mod operators;
 mod partitioning;
 mod placement;
 pub mod privileges;
+pub mod publications;
 mod radix;
 pub mod regs;
 pub mod relations;

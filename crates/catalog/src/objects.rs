@@ -18,6 +18,7 @@ pub use crate::extended_statistics::{ExtendedStatistics, McvItem, StatisticsData
 pub use crate::granted::Granted;
 pub use crate::operator_families::{FamilyFunction, FamilyOperator, OperatorClass, OperatorFamily};
 pub use crate::partitioning::*;
+pub use crate::publications::{Publication, PublicationMember};
 pub use crate::row_security::Policy;
 pub use crate::rules::RewriteRule;
 pub use crate::text_search::{TextSearchConfig, TextSearchDictionary, TextSearchMapping};
@@ -52,6 +53,8 @@ pub enum Object {
     /// CREATE STATISTICS.
     ExtendedStatistics(Arc<ExtendedStatistics>),
     EventTrigger(Arc<EventTrigger>),
+    Publication(Arc<Publication>),
+    PublicationMember(Arc<PublicationMember>),
     Collation(Arc<Collation>),
     TextSearchDictionary(Arc<TextSearchDictionary>),
     TextSearchConfig(Arc<TextSearchConfig>),

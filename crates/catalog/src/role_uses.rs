@@ -55,6 +55,7 @@ fn of_object(catalog: &Catalog, object: &Object) -> Vec<RoleDependency> {
         Object::OperatorClass(o) => (o.owner, &none),
         Object::ExtendedStatistics(o) => (o.owner, &none),
         Object::EventTrigger(o) => (o.owner, &none),
+        Object::Publication(o) => (o.owner, &none),
         Object::Collation(o) => (o.owner, &none),
         Object::TextSearchDictionary(o) => (o.owner, &none),
         Object::TextSearchConfig(o) => (o.owner, &none),

@@ -39,6 +39,8 @@ pub struct Catalog {
     pub(crate) rules: Layered<RewriteRule>,
     statistics_objects: Layered<ExtendedStatistics>,
     pub(crate) event_triggers: Layered<EventTrigger>,
+    pub(crate) publications: Layered<Publication>,
+    pub(crate) publication_members: Layered<PublicationMember>,
     collations: Layered<Collation>,
     text_search_dictionaries: Layered<TextSearchDictionary>,
     text_search_configs: Layered<TextSearchConfig>,
@@ -84,57 +86,6 @@ impl ObjectChange {
     }
 }
 
-impl Object {
-    /// Where the object has its row. A description's is that of the object it describes.
-    pub fn address(&self) -> ObjectAddress {
-        let at = |class, object| ObjectAddress { class, object, sub: 0 };
-        match self {
-            Object::Namespace(o) => at(classes::PG_NAMESPACE, o.oid),
-            Object::Relation(o) => at(classes::PG_CLASS, o.oid),
-            Object::Type(o) => at(classes::PG_TYPE, o.oid),
-            Object::Function(o) => at(classes::PG_PROC, o.oid),
-            Object::Operator(o) => at(classes::PG_OPERATOR, o.oid),
-            Object::OperatorFamily(o) => at(classes::PG_OPFAMILY, o.oid),
-            Object::OperatorClass(o) => at(classes::PG_OPCLASS, o.oid),
-            Object::Cast(o) => at(classes::PG_CAST, o.oid),
-            Object::Constraint(o) => at(classes::PG_CONSTRAINT, o.oid),
-            Object::Trigger(o) => at(classes::PG_TRIGGER, o.oid),
-            Object::Policy(o) => at(classes::PG_POLICY, o.oid),
-            Object::Rule(o) => o.address(),
-            Object::ExtendedStatistics(o) => at(classes::PG_STATISTIC_EXT, o.oid),
-            Object::EventTrigger(o) => at(classes::PG_EVENT_TRIGGER, o.oid),
-            Object::Collation(o) => at(classes::PG_COLLATION, o.oid),
-            Object::TextSearchDictionary(o) => at(classes::PG_TS_DICT, o.oid),
-            Object::TextSearchConfig(o) => at(classes::PG_TS_CONFIG, o.oid),
-            Object::Extension(o) => at(classes::PG_EXTENSION, o.oid),
-            Object::DefaultAcl(o) => at(classes::PG_DEFAULT_ACL, o.oid),
-            Object::Granted(o) => o.address(),
-            Object::Description(o) => o.address,
-            Object::Role(o) => at(classes::PG_AUTHID, o.oid),
-            Object::Database(o) => at(classes::PG_DATABASE, o.oid),
-        }
-    }
-
-    fn relation(&self) -> Option<&Relation> {
-        match self {
-            Object::Relation(relation) => Some(relation),
-            _ => None,
-        }
-    }
-
-    /// The highest OID that the object or a part of it has.
-    pub fn oid_max(&self) -> Oid {
-        let own = self.address().object;
-        match self {
-            Object::Relation(o) => o.columns.iter().map(|c| c.default_oid).fold(own.max(o.rule), Oid::max),
-            Object::Type(o) => o.labels.iter().map(|l| l.0).fold(own, Oid::max),
-            Object::Role(o) => o.member_of.iter().map(|m| m.oid).fold(own, Oid::max),
-            Object::OperatorFamily(o) => o.member_oids().fold(own, Oid::max),
-            _ => own,
-        }
-    }
-}
-
 impl Default for Catalog {
     fn default() -> Self {
         Catalog::new(classes::POSTGRES_DATABASE)
@@ -163,6 +114,8 @@ impl Catalog {
             rules: Layered::new(&b.rules),
             statistics_objects: Layered::new(&b.statistics_objects),
             event_triggers: Layered::new(&b.event_triggers),
+            publications: Layered::new(&b.publications),
+            publication_members: Layered::new(&b.publication_members),
             language_acls: Layered::new(&b.granted),
             parameter_acls: Layered::new(&b.granted),
             collations: Layered::new(&b.collations),
@@ -265,6 +218,8 @@ impl Catalog {
             Object::Rule(o) => self.rules.put(o.clone()).map(Object::Rule),
             Object::ExtendedStatistics(o) => self.statistics_objects.put(o.clone()).map(Object::ExtendedStatistics),
             Object::EventTrigger(o) => self.event_triggers.put(o.clone()).map(Object::EventTrigger),
+            Object::Publication(o) => self.publications.put(o.clone()).map(Object::Publication),
+            Object::PublicationMember(o) => self.publication_members.put(o.clone()).map(Object::PublicationMember),
             Object::Collation(o) => self.collations.put(o.clone()).map(Object::Collation),
             Object::TextSearchDictionary(o) => self.text_search_dictionaries.put(o.clone()).map(Object::TextSearchDictionary),
             Object::TextSearchConfig(o) => self.text_search_configs.put(o.clone()).map(Object::TextSearchConfig),
@@ -282,10 +237,14 @@ impl Catalog {
         if let Some(old) = &old {
             self.forget_uses(old);
         }
+        self.note_uses(object, old.as_ref());
+    }
+
+    fn note_uses(&mut self, object: &Object, old: Option<&Object>) {
         self.dependents.add(&dependencies(object));
         match object {
             Object::Relation(relation) => {
-                self.families.change(old.as_ref().and_then(Object::relation), Some(relation), &self.derived);
+                self.families.change(old.and_then(Object::relation), Some(relation), &self.derived);
                 parts_of(relation).for_each(|part| self.parts.insert(part.0, relation.oid));
                 self.inheritance.add(relation);
             }
@@ -336,6 +295,10 @@ impl Catalog {
             classes::PG_REWRITE => self.rules.remove(oid).map(Object::Rule),
             classes::PG_STATISTIC_EXT => self.statistics_objects.remove(oid).map(Object::ExtendedStatistics),
             classes::PG_EVENT_TRIGGER => self.event_triggers.remove(oid).map(Object::EventTrigger),
+            classes::PG_PUBLICATION => self.publications.remove(oid).map(Object::Publication),
+            classes::PG_PUBLICATION_REL | classes::PG_PUBLICATION_NAMESPACE => {
+                self.publication_members.remove(oid).map(Object::PublicationMember)
+            }
             classes::PG_COLLATION => self.collations.remove(oid).map(Object::Collation),
             classes::PG_TS_DICT => self.text_search_dictionaries.remove(oid).map(Object::TextSearchDictionary),
             classes::PG_TS_CONFIG => self.text_search_configs.remove(oid).map(Object::TextSearchConfig),
@@ -402,7 +365,8 @@ impl Catalog {
     fn has_oid(&self, oid: Oid) -> bool {
         macro_rules! is_one_of { ($($field:ident)*) => {false $(|| self.$field.get(oid).is_some())*}; }
         let objects = is_one_of! { namespaces relations types functions operators operator_families operator_classes casts constraints
-        triggers policies rules statistics_objects event_triggers collations text_search_dictionaries text_search_configs extensions parameter_acls roles databases };
+        triggers policies rules statistics_objects event_triggers publications publication_members collations text_search_dictionaries text_search_configs
+        extensions parameter_acls roles databases };
         objects
             || self.parts.get(oid.0).is_some()
             || self.types.iter().any(|t| t.labels.iter().any(|l| l.0 == oid))
@@ -760,6 +724,11 @@ impl Catalog {
             classes::PG_REWRITE => self.rule(oid).cloned().map(Object::Rule),
             classes::PG_STATISTIC_EXT => self.statistics_object(oid).cloned().map(Object::ExtendedStatistics),
             classes::PG_EVENT_TRIGGER => self.event_trigger(oid).cloned().map(Object::EventTrigger),
+            classes::PG_PUBLICATION => self.publications.get(oid).cloned().map(Object::Publication),
+            class @ (classes::PG_PUBLICATION_REL | classes::PG_PUBLICATION_NAMESPACE) => {
+                let member = self.publication_members.get(oid).filter(|member| member.address().class == class);
+                member.cloned().map(Object::PublicationMember)
+            }
             classes::PG_COLLATION => self.collation(oid).cloned().map(Object::Collation),
             classes::PG_TS_DICT => self.text_search_dictionary(oid).cloned().map(Object::TextSearchDictionary),
             classes::PG_TS_CONFIG => self.text_search_config(oid).cloned().map(Object::TextSearchConfig),
@@ -784,6 +753,7 @@ impl Catalog {
             functions Function, operators Operator, operator_families OperatorFamily, operator_classes OperatorClass, casts Cast, collations Collation,
             text_search_dictionaries TextSearchDictionary, text_search_configs TextSearchConfig, extensions Extension, default_acls DefaultAcl,
             constraints Constraint, triggers Trigger, policies Policy, rules Rule, event_triggers EventTrigger,
+            publications Publication, publication_members PublicationMember,
             statistics_objects ExtendedStatistics, language_acls Granted, parameter_acls Granted,
         }
         all.extend(self.descriptions().filter(|d| !is_builtin(d)).cloned().map(Object::Description));

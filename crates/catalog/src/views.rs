@@ -27,6 +27,7 @@ const OF_FUNCTION: &[(&str, &str)] = &[
     ("melba_flushes", "melba_get_flushes()"),
     ("melba_memory", "melba_get_memory()"),
     ("melba_merges", "melba_get_merges()"),
+    ("melba_publications", "melba_get_publications()"),
     ("pg_aios", "pg_get_aios()"),
     ("pg_backend_memory_contexts", "pg_get_backend_memory_contexts()"),
     ("pg_config", "pg_config()"),

@@ -26,7 +26,6 @@ impl BuiltInKind {
             ObjectType::ObjectFdw => ("foreign-data wrapper", None),
             ObjectType::ObjectForeignServer => ("server", None),
             ObjectType::ObjectLanguage => ("language", Some(classes::PG_LANGUAGE)),
-            ObjectType::ObjectPublication => ("publication", None),
             ObjectType::ObjectSubscription => ("subscription", None),
             ObjectType::ObjectTablespace => ("tablespace", Some(classes::PG_TABLESPACE)),
             ObjectType::ObjectTsparser => ("text search parser", Some(classes::PG_TS_PARSER)),

@@ -20,6 +20,7 @@ use crate::naming::range_var;
 use crate::operator::find_operator;
 use crate::operator_class::{find_placed, is_placed};
 use crate::privileges::policy::commented_policy;
+use crate::publication::find_publication;
 use crate::routine::alter::commented_routine;
 use crate::routine::find::RoutineName;
 use crate::rule::commented_rule;
@@ -42,6 +43,7 @@ fn is_named_as_dropped(kind: ObjectType) -> bool {
         ObjectType::ObjectTsdictionary,
         ObjectType::ObjectStatisticExt,
         ObjectType::ObjectEventTrigger,
+        ObjectType::ObjectPublication,
     ];
     kinds.contains(&kind)
 }
@@ -65,6 +67,7 @@ fn commented_as_dropped(ddl: &Ddl<'_>, kind: ObjectType, object: Option<&Node>) 
         _ if is_text_search(kind) => find_text_search(ddl, kind, object, false)?,
         _ if is_placed(kind) => find_placed(ddl, kind, object, false)?,
         ObjectType::ObjectEventTrigger => find_event_trigger(ddl, object, false)?,
+        ObjectType::ObjectPublication => find_publication(ddl, object, false)?,
         ObjectType::ObjectStatisticExt => find_statistics(ddl, object, false)?,
         _ => find_operator(ddl, object, false)?,
     };

@@ -19,6 +19,7 @@ use crate::operator::find_operator;
 use crate::operator_class::{dropped_placed, is_placed};
 use crate::partition::index::refuse_index_part;
 use crate::privileges::policy::find_policy;
+use crate::publication::find_publication;
 use crate::routine::alter::dropped_routine;
 use crate::routine::find::RoutineName;
 use crate::rule::dropped_rule;
@@ -94,6 +95,7 @@ fn resolve_dropped(ddl: &Ddl<'_>, kind: ObjectType, object: &Node, missing_ok: b
         ObjectType::ObjectCollation => find_collation(ddl, object, missing_ok),
         _ if is_text_search(kind) => find_text_search(ddl, kind, object, missing_ok),
         _ if is_placed(kind) => dropped_placed(ddl, kind, object, missing_ok),
+        ObjectType::ObjectPublication => find_publication(ddl, object, missing_ok),
         _ if BuiltInKind::of(kind).is_some() => built_in_object(ddl, kind, object, missing_ok),
         ObjectType::ObjectEventTrigger => find_event_trigger(ddl, object, missing_ok),
         ObjectType::ObjectStatisticExt => find_statistics(ddl, object, missing_ok),

@@ -33,6 +33,7 @@ mod owner;
 mod partition;
 mod privileges;
 mod progress;
+mod publication;
 mod remove;
 mod rename;
 mod role;

@@ -22,6 +22,7 @@ use crate::privileges::defaults::set_default_acl;
 use crate::privileges::grant::{grant_on_database, grant_on_relation, grant_on_schema, grant_on_type};
 use crate::privileges::granted;
 use crate::privileges::policy::take_role_from_policy;
+use crate::publication::give_publication;
 use crate::role::{locked_role, named_role, named_roles, objects_of_role};
 use crate::routine::alter::{give_routine, grant_on_routine};
 use crate::statistics::alter::give_statistics;
@@ -156,6 +157,7 @@ fn give_object(ddl: &Ddl<'_>, object: ObjectAddress, owner: Oid) -> Result<()> {
         Some(Object::Collation(o)) => give_collation(ddl, &o, owner)?,
         Some(Object::TextSearchConfig(o)) => give_text_search(ddl, &TextSearchObject::Config(o), owner)?,
         Some(Object::TextSearchDictionary(o)) => give_text_search(ddl, &TextSearchObject::Dictionary(o), owner)?,
+        Some(Object::Publication(o)) => give_publication(ddl, &o, owner)?,
         Some(Object::EventTrigger(o)) => give_event_trigger(ddl, &o, owner)?,
         Some(Object::ExtendedStatistics(o)) => give_statistics(ddl, &o, owner)?,
         Some(Object::Extension(o)) => {

@@ -16,6 +16,7 @@ use crate::large_object::alter_large_object_owner;
 use crate::operator::{give_operator, named_operator};
 use crate::operator_class::{is_placed, own_placed};
 use crate::privileges::acl::given;
+use crate::publication::{give_publication, named_publication};
 use crate::rename::refuse_type_of_other;
 use crate::routine::alter::alter_routine_owner;
 use crate::routine::find::RoutineName;
@@ -56,6 +57,7 @@ pub fn alter_owner(ddl: &Ddl<'_>, s: &AlterOwnerStmt) -> Result<()> {
             give_type(ddl, &ty, owner);
             Ok(())
         }
+        ObjectType::ObjectPublication => give_publication(ddl, &*named_publication(ddl, object)?, owner),
         ObjectType::ObjectEventTrigger => give_event_trigger(ddl, &*named_event_trigger(ddl, object)?, owner),
         ObjectType::ObjectStatisticExt => give_statistics(ddl, &*named_statistics(ddl, object)?, owner),
         ObjectType::ObjectCollation => give_collation(ddl, &*named_collation(ddl, object)?, owner),

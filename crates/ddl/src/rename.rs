@@ -20,6 +20,7 @@ use crate::event_trigger::rename_event_trigger;
 use crate::naming::refuse_reserved_schema;
 use crate::operator_class::{is_placed, rename_placed};
 use crate::privileges::policy::rename_policy;
+use crate::publication::rename_publication;
 use crate::role::rename_role;
 use crate::routine::alter::rename_routine;
 use crate::routine::find::RoutineName;
@@ -58,6 +59,7 @@ pub fn rename(ddl: &Ddl<'_>, s: &RenameStmt) -> Result<()> {
         ObjectType::ObjectCollation => rename_collation(ddl, s.object.as_deref(), &s.newname),
         kind if is_text_search(kind) => rename_text_search(ddl, kind, s.object.as_deref(), &s.newname),
         kind if is_placed(kind) => rename_placed(ddl, kind, s.object.as_deref(), &s.newname),
+        ObjectType::ObjectPublication => rename_publication(ddl, s.object.as_deref(), &s.newname),
         ObjectType::ObjectEventTrigger => rename_event_trigger(ddl, s.object.as_deref(), &s.newname),
         ObjectType::ObjectStatisticExt => rename_statistics(ddl, s.object.as_deref(), &s.newname),
         ObjectType::ObjectPolicy => rename_policy(ddl, s),

@@ -7,7 +7,8 @@ use pg_query::protobuf::node::Node as N;
 use crate::context::Ddl;
 use crate::{
     collation, comment, database, define, drop, event_trigger, extension, index, move_schema, operator, operator_class, owned,
-    owner, privileges, rename, role, routine, rule, schema, sequence, statistics, table, text_search, trigger, types, view,
+    owner, privileges, publication, rename, role, routine, rule, schema, sequence, statistics, table, text_search, trigger,
+    types, view,
 };
 
 /// A row for each statement of this crate: `statement(s): the lock it takes on the relations it names => its function`.
@@ -53,6 +54,8 @@ statements! {
     AlterPolicyStmt(_): AccessExclusive => privileges::policy::alter_policy;
     CreateEventTrigStmt(_): UNNAMED => event_trigger::create_event_trigger;
     AlterEventTrigStmt(_): UNNAMED => event_trigger::alter_event_trigger;
+    CreatePublicationStmt(_): ShareUpdateExclusive => publication::create_publication;
+    AlterPublicationStmt(_): ShareUpdateExclusive => publication::alter_publication;
     CreateStatsStmt(_): ShareUpdateExclusive => statistics::create::create_statistics;
     AlterStatsStmt(_): UNNAMED => statistics::alter::alter_statistics;
     TruncateStmt(_): AccessExclusive => table::truncate::truncate;

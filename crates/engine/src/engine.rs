@@ -223,6 +223,11 @@ impl Engine {
         self.shared.store.tree(tree)?.dense_statistics(&*self.shared.runtime.clock)
     }
 
+    /// The number that was drawn when the database was made, or restored: states with the same number have one history.
+    pub fn database_number(&self) -> u64 {
+        self.shared.store.manifest().state().database
+    }
+
     /// The newest visible commit.
     pub fn visible_csn(&self) -> Csn {
         self.shared.snapshots.visible()

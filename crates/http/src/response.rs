@@ -48,6 +48,7 @@ impl Response {
     pub(crate) fn head(&self, length: Option<usize>) -> String {
         let reason = match self.status {
             200 => "OK",
+            204 => "No Content",
             400 => "Bad Request",
             401 => "Unauthorized",
             403 => "Forbidden",

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
-use object_store::{ObjectStore, WriteMultipart};
+use object_store::{ObjectStore, PutMode, WriteMultipart};
 use tokio::runtime::Runtime;
 
 use melba_types::{DbError, Result, err, limits};
@@ -59,7 +59,7 @@ pub fn open_store(url: &str) -> std::result::Result<(Arc<dyn ObjectStore>, Path)
 struct Connected {
     store: Arc<dyn ObjectStore>,
     path: Path,
-    runtime: Runtime,
+    runtime: Arc<Runtime>,
     url: String,
 }
 
@@ -68,7 +68,7 @@ impl Connected {
         let invalid = |e: &dyn std::fmt::Display| err!(INVALID_PARAMETER_VALUE, "could not open \"{url}\": {e}");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| invalid(&e))?;
         let (store, path) = open_store(url).map_err(|e| invalid(&e))?;
-        Ok(Connected { store, path, runtime, url: url.to_owned() })
+        Ok(Connected { store, path, runtime: Arc::new(runtime), url: url.to_owned() })
     }
 
     fn wait<T>(&self, doing: &str, future: impl Future<Output = object_store::Result<T>>) -> Result<T> {
@@ -110,7 +110,10 @@ impl ObjectReader {
     /// 58P01 when there is none, 42501 when the store refuses it, 22023 for a URL of no store, 58030 otherwise; 57014 when the statement
     /// is cancelled meanwhile.
     pub fn open(url: &str) -> Result<ObjectReader> {
-        let connected = Connected::open(url)?;
+        ObjectReader::new(Connected::open(url)?)
+    }
+
+    fn new(connected: Connected) -> Result<ObjectReader> {
         let head = connected.wait("reading", connected.store.head(&connected.path))?;
         Ok(ObjectReader { bytes: head.size, connected })
     }
@@ -151,7 +154,10 @@ impl ObjectWriter {
     /// # Errors
     /// As for reading.
     pub fn create(url: &str) -> Result<ObjectWriter> {
-        let connected = Connected::open(url)?;
+        ObjectWriter::new(Connected::open(url)?)
+    }
+
+    fn new(connected: Connected) -> Result<ObjectWriter> {
         let upload = connected.wait("writing", connected.store.put_multipart(&connected.path))?;
         Ok(ObjectWriter { upload: Some(WriteMultipart::new_with_chunk_size(upload, PART_BYTES)), connected })
     }
@@ -183,6 +189,113 @@ impl Drop for ObjectWriter {
     }
 }
 
+/// The objects below a URL, by their names there.
+pub struct Folder {
+    connected: Connected,
+}
+
+impl Folder {
+    /// # Errors
+    /// 22023 for a URL of no store.
+    pub fn open(url: &str) -> Result<Folder> {
+        Ok(Folder { connected: Connected::open(url.trim_end_matches('/'))? })
+    }
+
+    /// The URL of an object.
+    pub fn url(&self, name: &str) -> String {
+        format!("{}/{name}", self.connected.url)
+    }
+
+    fn at(&self, name: &str) -> Connected {
+        let path =
+            name.split('/').filter(|part| !part.is_empty()).fold(self.connected.path.clone(), |path, part| path.child(part));
+        let Connected { store, runtime, .. } = &self.connected;
+        Connected { store: Arc::clone(store), path, runtime: Arc::clone(runtime), url: self.url(name) }
+    }
+
+    /// The content of an object; `None`: there is none.
+    ///
+    /// # Errors
+    /// As of `ObjectReader::open`.
+    pub fn read(&self, name: &str) -> Result<Option<Bytes>> {
+        let at = self.at(name);
+        at.wait("reading", async {
+            match at.store.get(&at.path).await {
+                Ok(found) => found.bytes().await.map(Some),
+                Err(object_store::Error::NotFound { .. }) => Ok(None),
+                Err(e) => Err(e),
+            }
+        })
+    }
+
+    /// Writes an object, or replaces it.
+    ///
+    /// # Errors
+    /// As of `ObjectWriter::create`.
+    pub fn write(&self, name: &str, content: Vec<u8>) -> Result<()> {
+        let at = self.at(name);
+        at.wait("writing", at.store.put(&at.path, content.into())).map(|_| ())
+    }
+
+    /// Writes an object that does not exist; false if it does.
+    ///
+    /// # Errors
+    /// As of `ObjectWriter::create`.
+    pub fn create(&self, name: &str, content: Vec<u8>) -> Result<bool> {
+        let at = self.at(name);
+        at.wait("writing", async {
+            match at.store.put_opts(&at.path, content.into(), PutMode::Create.into()).await {
+                Ok(_) => Ok(true),
+                Err(object_store::Error::AlreadyExists { .. }) => Ok(false),
+                Err(e) => Err(e),
+            }
+        })
+    }
+
+    /// # Errors
+    /// As of `ObjectWriter::create`.
+    pub fn writer(&self, name: &str) -> Result<ObjectWriter> {
+        ObjectWriter::new(self.at(name))
+    }
+
+    /// # Errors
+    /// As of `ObjectReader::open`.
+    pub fn reader(&self, name: &str) -> Result<ObjectReader> {
+        ObjectReader::new(self.at(name))
+    }
+
+    /// The names of the objects below one, in order.
+    ///
+    /// # Errors
+    /// As of `ObjectReader::open`.
+    pub fn names(&self, below: &str) -> Result<Vec<String>> {
+        let at = self.at(below);
+        let listed = at.wait("reading", at.store.list(Some(&at.path)).try_collect::<Vec<_>>())?;
+        let root = self.connected.path.parts().count();
+        let name = |path: &Path| {
+            let parts = path.parts().skip(root).map(|part| Path::from_iter([part]).to_string());
+            parts.collect::<Vec<_>>().join("/")
+        };
+        let mut names: Vec<String> = listed.iter().map(|object| name(&object.location)).collect();
+        names.sort();
+        Ok(names)
+    }
+
+    /// Removes an object, if there is one.
+    ///
+    /// # Errors
+    /// As of `ObjectWriter::create`.
+    pub fn remove(&self, name: &str) -> Result<()> {
+        let at = self.at(name);
+        at.wait("writing", async {
+            match at.store.delete(&at.path).await {
+                Err(object_store::Error::NotFound { .. }) | Ok(()) => Ok(()),
+                Err(e) => Err(e),
+            }
+        })
+    }
+}
+
 /// The URLs of the objects below a URL that ends in a folder, in order.
 pub fn list(folder: &str) -> Result<Vec<String>> {
     let connected = Connected::open(folder)?;
@@ -199,6 +312,27 @@ pub fn list(folder: &str) -> Result<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn objects_of_a_folder_are_created_once_replaced_and_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let folder = Folder::open(&format!("file://{}/lake/", directory.path().display())).unwrap();
+        assert!(folder.read("a/b c").unwrap().is_none() && folder.names("").unwrap().is_empty());
+        assert!(folder.create("a/b c", b"1".to_vec()).unwrap() && !folder.create("a/b c", b"2".to_vec()).unwrap());
+        assert_eq!(folder.read("a/b c").unwrap().as_deref(), Some(&b"1"[..]));
+        folder.write("a/b c", b"3".to_vec()).unwrap();
+        let mut writer = folder.writer("a/d").unwrap();
+        writer.write(b"45").unwrap();
+        writer.finish().unwrap();
+        assert_eq!(
+            (folder.names("a").unwrap(), folder.reader("a/d").unwrap().bytes()),
+            (vec!["a/b c".to_owned(), "a/d".to_owned()], 2)
+        );
+        assert!(folder.url("a/d").starts_with("file:///") && folder.url("a/d").ends_with("/lake/a/d"));
+        folder.remove("a/b c").unwrap();
+        folder.remove("a/b c").unwrap();
+        assert_eq!(folder.names("").unwrap(), ["a/d"]);
+    }
 
     #[test]
     fn only_urls_of_stores_are_opened() {

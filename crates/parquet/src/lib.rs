@@ -37,6 +37,7 @@ use melba_types::err;
 pub use melba_types::DbError;
 
 pub use file_type::FileType;
+pub use mapping::{element_id, iceberg_type};
 pub use matching::match_columns;
 pub use prune::ColumnLimits;
 pub use reader::{FileColumn, FileReader, Scan, Wanted};
@@ -46,15 +47,21 @@ pub use writer::{Compression, FileWriter, Written};
 /// The key of the file's metadata under which the columns' PostgreSQL types stand: a JSON array of objects with `name` and `type`.
 pub const TYPES_KEY: &str = "postgresql.columns";
 
+/// The error that a source or target of bytes has given as one of input and output.
+fn within(error: &ParquetError) -> Option<DbError> {
+    let ParquetError::External(inner) = error else { return None };
+    inner.downcast_ref::<std::io::Error>()?.get_ref()?.downcast_ref::<DbError>().cloned()
+}
+
 /// The error of a file whose bytes are wrong, or of reading them.
 fn damaged(error: ParquetError) -> DbError {
+    // A cancelled statement, or a store's refusal.
+    if let Some(inner) = within(&error) {
+        return inner;
+    }
     if let ParquetError::External(inner) = &error
         && let Some(io) = inner.downcast_ref::<std::io::Error>()
     {
-        // A cancelled statement, or a store's refusal.
-        if let Some(inner) = io.get_ref().and_then(|inner| inner.downcast_ref::<DbError>()) {
-            return inner.clone();
-        }
         return err!(IO_ERROR, "could not read Parquet file: {io}");
     }
     err!(BAD_COPY_FILE_FORMAT, "invalid Parquet file").detail(format!("{error}."))

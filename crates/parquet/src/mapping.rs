@@ -32,6 +32,8 @@ use melba_types::{Kind, Oid, Result, oids};
 const PRECISION_MAX: i32 = 38;
 const PRECISION_OF_INT32: i32 = 9;
 const PRECISION_OF_INT64: i32 = 18;
+/// Added to a list's field id: tables have fewer columns.
+const ELEMENT_IDS: i32 = 100_000;
 
 /// How values of a type that is no array are written.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -148,11 +150,14 @@ impl Form {
         })
     }
 
-    fn schema(self, name: &str) -> parquet::errors::Result<SchemaType> {
+    fn schema(self, name: &str, id: Option<i32>) -> parquet::errors::Result<SchemaType> {
+        // Iceberg's int has no other widths.
+        let logical = self.logical().filter(|_| id.is_none() || self != Form::Int2);
         let mut builder = SchemaType::primitive_type_builder(name, self.physical())
             .with_repetition(Repetition::OPTIONAL)
-            .with_logical_type(self.logical())
-            .with_length(self.fixed_bytes());
+            .with_logical_type(logical)
+            .with_length(self.fixed_bytes())
+            .with_id(id);
         if let Form::Decimal { precision, scale } = self {
             builder = builder.with_precision(precision).with_scale(i32::from(scale));
         }
@@ -176,22 +181,63 @@ fn decimal_bytes(precision: i32) -> i32 {
     (bits + 7) / 8
 }
 
-/// The schema of a column; `depth` lists in one another for an array.
-pub(crate) fn schema(name: &str, form: Form, depth: usize) -> Result<TypePtr> {
-    build(name, form, depth)
+impl Shape {
+    /// For a table of Iceberg, whose types are fewer.
+    pub fn of_iceberg(session: &dyn Session, ty: Oid, typmod: i32) -> Shape {
+        let shape = Shape::of(session, ty, typmod);
+        let form = match shape.form {
+            Form::Oid => Form::Output(oids::OID),
+            Form::Json => Form::Text,
+            Form::JsonOutput(ty) => Form::Output(ty),
+            form => form,
+        };
+        Shape { form, ..shape }
+    }
+}
+
+/// The type of a column of an Iceberg table, and whether the column is a list of it.
+pub fn iceberg_type(session: &dyn Session, ty: Oid, typmod: i32) -> (String, bool) {
+    let shape = Shape::of_iceberg(session, ty, typmod);
+    let name = match shape.form {
+        Form::Bool => "boolean",
+        Form::Int2 | Form::Int4 => "int",
+        Form::Int8 => "long",
+        Form::Float4 => "float",
+        Form::Float8 => "double",
+        Form::Decimal { precision, scale } => return (format!("decimal({precision}, {scale})"), shape.is_array),
+        Form::Date => "date",
+        Form::Time => "time",
+        Form::Timestamp { utc: false } => "timestamp",
+        Form::Timestamp { utc: true } => "timestamptz",
+        Form::Uuid => "uuid",
+        Form::Bytes => "binary",
+        _ => "string",
+    };
+    (name.to_owned(), shape.is_array)
+}
+
+/// The field id of a list's elements, by that of the list.
+pub fn element_id(id: i32) -> i32 {
+    id + ELEMENT_IDS
+}
+
+/// The schema of a column; `depth` lists in one another for an array. `id`: the field id that Iceberg finds it by.
+pub(crate) fn schema(name: &str, form: Form, depth: usize, id: Option<i32>) -> Result<TypePtr> {
+    build(name, form, depth, id)
         .map(Arc::new)
         .map_err(|e| melba_types::DbError::internal(format!("schema of column \"{name}\": {e}")))
 }
 
-fn build(name: &str, form: Form, depth: usize) -> parquet::errors::Result<SchemaType> {
+fn build(name: &str, form: Form, depth: usize, id: Option<i32>) -> parquet::errors::Result<SchemaType> {
     if depth == 0 {
-        return form.schema(name);
+        return form.schema(name, id);
     }
-    let element = Arc::new(build("element", form, depth - 1)?);
+    let element = Arc::new(build("element", form, depth - 1, id.map(element_id))?);
     let list = SchemaType::group_type_builder("list").with_repetition(Repetition::REPEATED).with_fields(vec![element]).build()?;
     SchemaType::group_type_builder(name)
         .with_repetition(Repetition::OPTIONAL)
         .with_logical_type(Some(LogicalType::List))
+        .with_id(id)
         .with_fields(vec![Arc::new(list)])
         .build()
 }

@@ -65,6 +65,8 @@ pub struct FileWriter<W: Write + Send> {
     out: Option<W>,
     depths: Vec<usize>,
     levels: Levels,
+    /// Of each column, in a file of an Iceberg table.
+    field_ids: Option<Vec<i32>>,
 }
 
 impl<W: Write + Send> FileWriter<W> {
@@ -84,6 +86,7 @@ impl<W: Write + Send> FileWriter<W> {
             out: Some(out),
             depths: Vec::new(),
             levels: Levels::default(),
+            field_ids: None,
         }
     }
 
@@ -123,6 +126,13 @@ impl<W: Write + Send> FileWriter<W> {
 
     pub fn compression(mut self, compression: Compression) -> Self {
         self.compression = compression;
+        self
+    }
+
+    /// For a table of Iceberg, which finds columns by their field ids.
+    pub fn field_ids(mut self, ids: Vec<i32>) -> Self {
+        self.shapes = self.columns.iter().map(|c| Shape::of_iceberg(&*self.session, c.ty, c.typmod)).collect();
+        self.field_ids = Some(ids);
         self
     }
 
@@ -215,9 +225,15 @@ impl<W: Write + Send> FileWriter<W> {
             .set_key_value_metadata(Some(vec![KeyValue::new(TYPES_KEY.to_owned(), self.types())]));
         let mut fields = Vec::with_capacity(self.columns.len());
         for (at, (column, shape)) in self.columns.iter().zip(&self.shapes).enumerate() {
-            let depth = if shape.is_array { depth(batches, at) } else { 0 };
+            let id = self.field_ids.as_ref().and_then(|ids| ids.get(at).copied());
+            // The schema of an Iceberg table stands before its rows.
+            let depth = match shape.is_array {
+                true if id.is_some() => 1,
+                true => depth(batches, at),
+                false => 0,
+            };
             self.depths.push(depth);
-            fields.push(mapping::schema(&column.name, shape.form, depth)?);
+            fields.push(mapping::schema(&column.name, shape.form, depth, id)?);
             if depth > 0 || repeats(batches, at) {
                 let mut path = vec![column.name.to_string()];
                 (0..depth).for_each(|_| path.extend(["list".to_owned(), "element".to_owned()]));
@@ -320,5 +336,9 @@ fn repeats(batches: &[Batch], at: usize) -> bool {
 }
 
 fn failed(error: parquet::errors::ParquetError) -> DbError {
+    // A cancelled statement, or a store's refusal.
+    if let Some(inner) = crate::within(&error) {
+        return inner;
+    }
     err!(IO_ERROR, "could not write Parquet file: {error}")
 }

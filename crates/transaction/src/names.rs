@@ -7,6 +7,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
+use melba_catalog::publications::publication_by_name;
 use melba_catalog::{Catalog, Object, classes};
 use melba_engine::{LockTag, RelationLockMode, Wait};
 use melba_types::{Oid, Result, err};
@@ -76,6 +77,7 @@ impl UniqueName {
                 (classes::PG_TS_CONFIG, "pg_ts_config_cfgname_index", "cfgname, cfgnamespace", values)
             }
             Object::Extension(e) => (classes::PG_EXTENSION, "pg_extension_name_index", "extname", e.name.to_string()),
+            Object::Publication(p) => (classes::PG_PUBLICATION, "pg_publication_pubname_index", "pubname", p.name.to_string()),
             Object::EventTrigger(e) => {
                 (classes::PG_EVENT_TRIGGER, "pg_event_trigger_evtname_index", "evtname", e.name.to_string())
             }
@@ -130,6 +132,7 @@ fn by_name(catalog: &Catalog, object: &Object) -> Option<Object> {
             Object::TextSearchConfig(catalog.text_search_config_by_name(c.namespace, &c.name)?.clone())
         }
         Object::Extension(e) => Object::Extension(catalog.extension_by_name(&e.name)?.clone()),
+        Object::Publication(p) => Object::Publication(publication_by_name(catalog, &p.name)?.clone()),
         Object::EventTrigger(e) => Object::EventTrigger(catalog.event_trigger_by_name(&e.name)?.clone()),
         Object::Role(r) => Object::Role(catalog.role_by_name(&r.name)?.clone()),
         Object::Database(d) => Object::Database(catalog.database_by_name(&d.name)?.clone()),

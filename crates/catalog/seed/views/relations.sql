@@ -112,3 +112,11 @@ SELECT s.slot_name, s.plugin, s.slot_type, s.datoid, d.datname AS database, s.te
     s.catalog_xmin, s.restart_lsn, s.confirmed_flush_lsn, s.wal_status, s.safe_wal_size, s.two_phase, s.two_phase_at,
     s.inactive_since, s.conflicting, s.invalidation_reason, s.failover, s.synced
 FROM pg_get_replication_slots() s LEFT JOIN pg_database d ON d.oid = s.datoid
+
+-- view pg_publication_tables
+SELECT p.pubname, n.nspname AS schemaname, c.relname AS tablename,
+    (SELECT array_agg(a.attname ORDER BY a.attnum) FROM pg_attribute a WHERE a.attrelid = t.relid AND a.attnum = ANY (t.attrs)) AS attnames,
+    pg_get_expr(t.qual, t.relid) AS rowfilter
+FROM pg_publication p, LATERAL pg_get_publication_tables(p.pubname) t,
+    pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.oid = t.relid

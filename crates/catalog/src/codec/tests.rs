@@ -370,6 +370,32 @@ fn aggregates_of_version_6_are_only_read_by_their_final_functions() {
     assert!(decode_change(&stored.key, &old).is_some());
 }
 
+fn publication_objects() -> [Object; 2] {
+    let publication = Publication {
+        oid: Oid(16500),
+        name: "lake".into(),
+        owner: Oid(10),
+        all_tables: false,
+        operations: "iud".into(),
+        via_root: true,
+        generated: b's',
+        options: vec!["format=iceberg".into(), "location=file:///lake".into()],
+    };
+    let (publication_oid, class, object) = (publication.oid, classes::PG_NAMESPACE, classes::PUBLIC);
+    let member = PublicationMember { oid: Oid(16501), publication: publication_oid, class, object };
+    [Object::Publication(Arc::new(publication)), Object::PublicationMember(Arc::new(member))]
+}
+
+#[test]
+fn publications_survive_their_bytes() {
+    for object in publication_objects() {
+        let stored = encode_change(Oid(5), &ObjectChange::Put(object.clone()));
+        let (_, change) = decode_change(&stored.key, &stored.value.expect("a value")).expect("reads back");
+        let ObjectChange::Put(read) = change else { panic!("not an object") };
+        assert_eq!(format!("{read:?}"), format!("{object:?}"));
+    }
+}
+
 #[test]
 fn only_what_an_older_build_cannot_use_has_a_newer_version() {
     let catalog = Catalog::default();
@@ -384,10 +410,13 @@ fn only_what_an_older_build_cannot_use_has_a_newer_version() {
     let of_users = |base, defined| Object::Type(Arc::new(Type { base, defined, ..(*ty).clone() }));
     assert_eq!(version(of_users(None, true)), VERSION_10);
     assert_eq!((version(of_users(Some(base_info()), true)), version(of_users(None, false))), (VERSION, VERSION));
+    let [publication, member] = publication_objects();
+    assert_eq!((version(publication), version(member)), (VERSION, VERSION));
     let page = include_str!("../../../../docs/handbook/upgrade.md");
-    let row = format!(
-        "| {VERSION_10}; operator families, operator classes and BRIN indexes: {VERSION_11}; base types and shells: {VERSION} | 4 to {VERSION} |"
+    let newer = format!(
+        "operator families, operator classes and BRIN indexes: {VERSION_11}; base types, shells and publications: {VERSION}"
     );
+    let row = format!("| {VERSION_10}; {newer} | 4 to {VERSION} |");
     assert!(page.contains(&row), "{row}");
 }
 

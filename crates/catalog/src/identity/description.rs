@@ -8,6 +8,7 @@ use super::seeded::{Member, SeededObject, member, seeded_object, seeded_object_b
 use crate::classes::*;
 use crate::extended_statistics::statistics_are_visible;
 use crate::objects::*;
+use crate::publications::{publication, publication_member};
 use crate::rules::rule_name;
 use crate::snapshot::Catalog;
 
@@ -90,6 +91,17 @@ fn describe_simple(catalog: &Catalog, path: &[Oid], address: ObjectAddress) -> O
         PG_DATABASE => format!("database {}", catalog.database(oid)?.name),
         PG_EXTENSION => format!("extension {}", catalog.extension(oid)?.name),
         PG_EVENT_TRIGGER => format!("event trigger {}", catalog.event_trigger(oid)?.name),
+        PG_PUBLICATION => format!("publication {}", publication(catalog, oid)?.name),
+        PG_PUBLICATION_NAMESPACE => {
+            let member = publication_member(catalog, oid)?;
+            let publication = &publication(catalog, member.publication)?.name;
+            format!("publication of schema {} in publication {publication}", catalog.namespace(member.object)?.name)
+        }
+        PG_PUBLICATION_REL => {
+            let member = publication_member(catalog, oid)?;
+            let publication = &publication(catalog, member.publication)?.name;
+            format!("publication of {} in publication {publication}", describe_relation(catalog, path, member.object)?)
+        }
         PG_LARGEOBJECT => format!("large object {oid}"),
         _ => describe_seeded(catalog, path, address)?,
     })

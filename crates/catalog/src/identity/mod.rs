@@ -61,6 +61,7 @@ fn placed(catalog: &Catalog, address: ObjectAddress) -> (Option<Oid>, Option<Str
         Some(Object::Constraint(o)) => (Some(o.namespace), None),
         Some(Object::Namespace(o)) => alone(Some(&o.name)),
         Some(Object::EventTrigger(o)) => alone(Some(&o.name)),
+        Some(Object::Publication(o)) => alone(Some(&o.name)),
         Some(Object::Extension(o)) => alone(Some(&o.name)),
         Some(Object::Role(o)) => alone(Some(&o.name)),
         Some(Object::Database(o)) => alone(Some(&o.name)),

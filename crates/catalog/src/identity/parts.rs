@@ -6,6 +6,7 @@ use super::seeded::{Member, member, seeded_object};
 use crate::classes::*;
 use crate::naming::quote_ident;
 use crate::objects::*;
+use crate::publications::{publication, publication_member};
 use crate::regs::NameScope;
 use crate::rules::rule_name;
 use crate::snapshot::Catalog;
@@ -112,6 +113,8 @@ fn simple_parts(catalog: &Catalog, scope: &NameScope<'_>, address: ObjectAddress
         PG_DATABASE => catalog.database(oid).map(|d| Parts::named(&d.name)),
         PG_EXTENSION => catalog.extension(oid).map(|e| Parts::named(&e.name)),
         PG_EVENT_TRIGGER => catalog.event_trigger(oid).map(|t| Parts::named(&t.name)),
+        PG_PUBLICATION => publication(catalog, oid).map(|p| Parts::named(&p.name)),
+        PG_PUBLICATION_REL | PG_PUBLICATION_NAMESPACE => member_of_publication(catalog, scope, oid),
         PG_OPCLASS | PG_OPFAMILY => {
             let object = seeded_object(catalog, address)?;
             let parts = in_schema(object.namespace?, &object.name)?;
@@ -127,6 +130,22 @@ fn simple_parts(catalog: &Catalog, scope: &NameScope<'_>, address: ObjectAddress
                 None => Some(Parts::named(&object.name)),
             }
         }
+    }
+}
+
+/// A table or a schema, and the publication that it belongs to.
+fn member_of_publication(catalog: &Catalog, scope: &NameScope<'_>, oid: Oid) -> Option<Parts> {
+    let member = publication_member(catalog, oid)?;
+    let publication = &publication(catalog, member.publication)?.name;
+    let of = simple_or_relation(catalog, scope, ObjectAddress { class: member.class, object: member.object, sub: 0 })?;
+    let identity = format!("{} in publication {publication}", of.identity);
+    Some(Parts { identity, names: of.names, arguments: vec![publication.to_string()] })
+}
+
+fn simple_or_relation(catalog: &Catalog, scope: &NameScope<'_>, address: ObjectAddress) -> Option<Parts> {
+    match address.class {
+        PG_CLASS => relation_parts(catalog, scope, address.object),
+        _ => simple_parts(catalog, scope, address),
     }
 }
 

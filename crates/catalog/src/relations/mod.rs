@@ -33,6 +33,7 @@ mod pg_parameter_acl;
 mod pg_partitioned_table;
 mod pg_policy;
 mod pg_proc;
+mod pg_publication;
 mod pg_range;
 mod pg_rewrite;
 mod pg_sequence;
@@ -366,6 +367,9 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("pg_partitioned_table", pg_partitioned_table::rows),
     ("pg_policy", pg_policy::rows),
     ("pg_proc", pg_proc::rows),
+    ("pg_publication", pg_publication::rows),
+    ("pg_publication_namespace", pg_publication::schema_rows),
+    ("pg_publication_rel", pg_publication::table_rows),
     ("pg_range", pg_range::rows),
     ("pg_rewrite", pg_rewrite::rows),
     ("pg_sequence", pg_sequence::rows),
@@ -387,9 +391,6 @@ const EMPTY: &[&str] = &[
     "pg_foreign_table",
     "pg_largeobject",
     "pg_largeobject_metadata",
-    "pg_publication",
-    "pg_publication_namespace",
-    "pg_publication_rel",
     "pg_replication_origin",
     "pg_seclabel",
     "pg_shseclabel",

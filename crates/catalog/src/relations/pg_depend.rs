@@ -30,7 +30,7 @@ pub(super) fn rows(s: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
 }
 
 /// The classes of objects that depend on others.
-const CLASSES: [Oid; 18] = [
+const CLASSES: [Oid; 20] = [
     classes::PG_CLASS,
     classes::PG_TYPE,
     classes::PG_PROC,
@@ -44,6 +44,8 @@ const CLASSES: [Oid; 18] = [
     classes::PG_DEFAULT_ACL,
     classes::PG_STATISTIC_EXT,
     classes::PG_EVENT_TRIGGER,
+    classes::PG_PUBLICATION_REL,
+    classes::PG_PUBLICATION_NAMESPACE,
     classes::PG_COLLATION,
     classes::PG_TS_DICT,
     classes::PG_TS_CONFIG,

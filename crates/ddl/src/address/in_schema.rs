@@ -94,8 +94,10 @@ pub(super) fn default_acl(n: &NamedObject<'_>) -> Result<ObjectAddress> {
     Ok(at(classes::PG_DEFAULT_ACL, found.ok_or_else(missing)?.oid))
 }
 
-/// There are no publications.
+/// A schema in a publication.
 pub(super) fn published(n: &NamedObject<'_>) -> Result<ObjectAddress> {
-    n.ddl.namespace(n.names[0])?;
-    bail!(UNDEFINED_OBJECT, "publication \"{}\" does not exist", n.arguments[0])
+    let schema = n.ddl.namespace(n.names[0])?;
+    let member = n.member_of_publication(classes::PG_NAMESPACE, schema.oid)?;
+    let (name, of) = (n.names[0], n.arguments[0]);
+    member.ok_or_else(|| err!(UNDEFINED_OBJECT, "publication schema \"{name}\" in publication \"{of}\" does not exist"))
 }

@@ -9,6 +9,7 @@ mod typed;
 use std::sync::Arc;
 
 use melba_catalog::identity::seeded_object_by_name;
+use melba_catalog::publications::{publication_by_name, publication_members};
 use melba_catalog::{ObjectAddress, Relation, classes};
 use melba_engine::RelationLockMode;
 use melba_types::{DbError, Oid, Result, bail, err};
@@ -184,12 +185,22 @@ impl NamedObject<'_> {
         Ok((self.ddl.searched_schemas(schema)?, name))
     }
 
+    /// The row of a table or schema in the publication that the argument names; `None`: it does not belong to it.
+    fn member_of_publication(&self, class: Oid, object: Oid) -> Result<Option<ObjectAddress>> {
+        let (catalog, name) = (self.ddl.catalog(), self.arguments[0]);
+        let publication = publication_by_name(&catalog, name);
+        let publication = publication.ok_or_else(|| err!(UNDEFINED_OBJECT, "publication \"{name}\" does not exist"))?;
+        let wanted = (publication.oid, class, object);
+        let found = publication_members(&catalog).find(|m| (m.publication, m.class, m.object) == wanted);
+        Ok(found.map(|member| member.address()))
+    }
+
     fn missing(&self, name: &str) -> DbError {
         err!(UNDEFINED_OBJECT, "{} \"{name}\" does not exist", self.word)
     }
 }
 
-/// Objects outside of schemas. Of foreign data, publications and granted parameters there are none.
+/// Objects outside of schemas. Of foreign data and granted parameters there are none.
 fn unqualified(n: &NamedObject<'_>) -> Result<ObjectAddress> {
     let (catalog, name) = (n.ddl.catalog(), n.names[0]);
     let seeded = |class| seeded_object_by_name(&catalog, class, &[], name, Oid::INVALID).map(|o| o.oid);
@@ -201,6 +212,7 @@ fn unqualified(n: &NamedObject<'_>) -> Result<ObjectAddress> {
             (classes::PG_DATABASE, Some(found))
         }
         "schema" => (classes::PG_NAMESPACE, Some(n.ddl.namespace(name)?.oid)),
+        "publication" => (classes::PG_PUBLICATION, publication_by_name(&catalog, name).map(|p| p.oid)),
         "event trigger" => (classes::PG_EVENT_TRIGGER, catalog.event_trigger_by_name(name).map(|t| t.oid)),
         "extension" => (classes::PG_EXTENSION, catalog.extension_by_name(name).map(|e| e.oid)),
         "language" => (classes::PG_LANGUAGE, seeded(classes::PG_LANGUAGE)),

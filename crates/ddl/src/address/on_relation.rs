@@ -84,8 +84,10 @@ pub(super) fn part(n: &NamedObject<'_>) -> Result<ObjectAddress> {
     Ok(at(class, found.ok_or_else(missing)?))
 }
 
-/// There are no publications.
+/// A table in a publication.
 pub(super) fn published(n: &NamedObject<'_>) -> Result<ObjectAddress> {
-    n.open(n.names)?;
-    bail!(UNDEFINED_OBJECT, "publication \"{}\" does not exist", n.arguments[0])
+    let table = n.open(n.names)?;
+    let member = n.member_of_publication(classes::PG_CLASS, table.oid)?;
+    let (name, of) = (&table.name, n.arguments[0]);
+    member.ok_or_else(|| err!(UNDEFINED_OBJECT, "publication relation \"{name}\" in publication \"{of}\" does not exist"))
 }

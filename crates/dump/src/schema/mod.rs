@@ -8,6 +8,7 @@ mod functions;
 mod order;
 mod policies;
 mod properties;
+mod publications;
 mod relations;
 mod rules;
 mod statistics;
@@ -94,6 +95,7 @@ pub fn entries(reader: &mut Reader) -> Result<Vec<Entry>> {
     all.extend(statistics::after(reader)?);
     all.extend(triggers::after(reader)?);
     all.extend(properties::entries(reader)?);
+    all.extend(publications::entries(reader)?);
     all.extend(event_triggers::last(reader)?);
     all.sort_by_key(|e| e.section);
     Ok(all)

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use melba_segment::Coded;
 use melba_store::Result;
-use melba_types::{Batch, CodedStrings, Column, ColumnData, RowId};
+use melba_types::{Batch, CodedStrings, Column, ColumnData, Csn, RowId};
 
 use super::table::{ScanBatch, TableScan};
 
@@ -152,6 +152,26 @@ impl<'a> ScanPiece<'a> {
         self.batch.rows = positions.len();
         if let Some(places) = &mut self.places {
             *places = places.take(positions);
+        }
+    }
+
+    /// The ids of the rows, ascending.
+    pub fn row_ids(&mut self) -> Result<&[RowId]> {
+        if self.row_ids.is_none() {
+            self.row_ids = Some(match &self.places {
+                Some(places) if self.batch.rows > 0 => self.scan.read_row_ids(places)?,
+                _ => Vec::new(),
+            });
+        }
+        Ok(self.row_ids.as_deref().unwrap_or_default())
+    }
+
+    /// Positions, ascending, of the rows whose versions are newer than a commit, and of those of the transaction itself.
+    pub fn newer_than(&mut self, csn: Csn) -> Result<Vec<u32>> {
+        match &self.places {
+            Some(_) if self.batch.rows == 0 => Ok(Vec::new()),
+            Some(places) => self.scan.newer_places(places, csn),
+            None => Ok(self.scan.newer_in_memory(self.row_ids.as_deref().unwrap_or_default(), csn)),
         }
     }
 

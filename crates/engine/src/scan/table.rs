@@ -7,7 +7,7 @@ use melba_store::{EngineError, Result, RowBytes, TableLevels, TableRun, Tree, em
 use melba_threads::Guard;
 use melba_threads::atomic::Ordering;
 use melba_types::row::RowLayout;
-use melba_types::{BATCH_ROWS, Column, Datum, RowId, TreeId};
+use melba_types::{BATCH_ROWS, Column, Csn, Datum, RowId, TreeId};
 
 use super::mask::{MemoryMask, RunMask};
 use super::piece::{Places, ScanPiece};
@@ -407,6 +407,32 @@ impl TableScan {
             None => row_ids,
             Some(picks) => picks.iter().map(|&i| row_ids[i as usize]).collect(),
         })
+    }
+
+    /// Positions of the rows of the group that the last piece is of whose versions are newer than a commit.
+    pub(super) fn newer_places(&mut self, places: &Places, csn: Csn) -> Result<Vec<u32>> {
+        let Some((run, group, reader)) = &mut self.segments.reader else {
+            return Err(EngineError::Misuse("versions of rows that are not in a segment"));
+        };
+        if self.runs[*run].reader.row_groups()[*group].csn_max <= csn && *run >= self.private {
+            return Ok(Vec::new());
+        }
+        let mut newer = Vec::with_capacity(places.rows());
+        for range in &places.ranges {
+            let csns = reader.csns(range.clone())?;
+            newer.extend((0..range.len()).map(|row| *run < self.private || csns.get(row) > csn));
+        }
+        let is_newer = |row: usize| places.picks.as_ref().map_or(newer[row], |picks| newer[picks[row] as usize]);
+        Ok((0..places.rows()).filter(|row| is_newer(*row)).map(|row| row as u32).collect())
+    }
+
+    /// The same of rows in memory; those that the transaction itself has written are newer than any commit.
+    pub(super) fn newer_in_memory(&self, row_ids: &[RowId], csn: Csn) -> Vec<u32> {
+        let is_newer = |id: &RowId| {
+            let version = self.levels.version_in_memory(id, self.view.csn);
+            version.is_none_or(|(of_version, _)| of_version > csn)
+        };
+        (0..).zip(row_ids).filter(|(_, id)| is_newer(id)).map(|(row, _)| row).collect()
     }
 
     /// The same by the column's dictionary, if it has one.

@@ -121,3 +121,58 @@ fn index_scans_merge_own_entries_with_committed_ones_both_ways() {
         expected.reverse();
     }
 }
+
+#[test]
+fn a_scan_tells_the_versions_that_are_newer_than_a_commit() {
+    let engine = memory_engine();
+    let tree = table(&engine);
+    let change = |change: &dyn Fn(&Arc<Transaction>)| {
+        let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+        change(&t);
+        t.commit(Durability::Sync).expect("commits")
+    };
+    // All rows that a scan gives, and those newer than a commit.
+    let newer = |csn| {
+        let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+        let mut scan = t.scan(t.statement_view(), tree, &[0], &[], &[], None).expect("opens");
+        let (mut all, mut newer) = (Vec::new(), Vec::new());
+        while let Some(mut piece) = scan.next_piece().expect("scans") {
+            let positions = piece.newer_than(csn).expect("reads");
+            let ids = piece.row_ids().expect("reads");
+            all.extend(ids.iter().map(|id| id.0));
+            newer.extend(positions.iter().map(|at| ids[*at as usize].0));
+        }
+        all.sort_unstable();
+        newer.sort_unstable();
+        (all, newer)
+    };
+    let insert = |from: i32, to: i32| {
+        move |t: &Arc<Transaction>| {
+            for id in from..to {
+                t.insert(tree, &row(id, "new")).expect("inserts");
+            }
+        }
+    };
+    let first = change(&insert(0, 100));
+    let (rows, _) = newer(first);
+    let place = |at: usize| RowId(rows[at]);
+    for flush in [false, true, false, true] {
+        let before = engine.visible_csn();
+        change(&|t| t.update(tree, place(7), &row(7, "changed")).expect("updates"));
+        change(&insert(100, 101));
+        assert_eq!(newer(before).1.len(), 2);
+        if flush {
+            engine.checkpoint().expect("flushes");
+            assert_eq!(newer(before).1.len(), 2, "in segments");
+        }
+        assert!(newer(engine.visible_csn()).1.is_empty());
+    }
+    let last = engine.visible_csn();
+    change(&|t| t.delete(tree, place(50)).expect("deletes"));
+    change(&|t| t.update(tree, place(9), &row(9, "changed")).expect("updates"));
+    engine.checkpoint().expect("flushes");
+    engine.merge_all().expect("merges");
+    let (all, changed) = newer(last);
+    assert_eq!((all.len(), &changed[..]), (103, &[rows[9]][..]), "merges keep the commits of versions");
+    assert_eq!(newer(first).1.len(), 6, "four new rows, and the two that were changed");
+}

@@ -16,6 +16,7 @@ mod memory;
 mod open_files;
 mod parallel;
 mod permissions;
+mod publications;
 mod salvage;
 mod server_log;
 mod serving;

@@ -7,7 +7,7 @@ use melba_types::Result;
 
 use super::exposition::Exposition;
 use super::exposition::MetricKind::{self, Counter, Gauge};
-use super::questions::{Questions, Row};
+use crate::questions::{Questions, Row};
 
 /// Metrics of one question: its first columns are labels, each further one is a metric `PREFIX_COLUMN`.
 struct Family {

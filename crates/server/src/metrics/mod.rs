@@ -1,14 +1,14 @@
-//! The server's numbers over HTTP: `/metrics` in Prometheus' text format, `/health`, `/ready`.
+//! The server's numbers over HTTP: `/metrics` in Prometheus' text format, `/health`, `/ready`; and the catalog of published tables, `/iceberg`.
 //!
 //! 1. The port is separate, off by default (metrics_listen), and gives no access to SQL: only the queries of `families` run.
+//!    `/iceberg` reads what is published.
 //! 2. A client's request is bounded in size and time (`http`), and so is the number of clients at once: none keeps others out for
 //!    longer than `http::PATIENCE`.
-//! 3. Beyond loopback, `/metrics` needs a token (metrics_token_file). `/health` and `/ready` report nothing that would need one.
+//! 3. Beyond loopback, `/metrics` and `/iceberg` need a token (metrics_token_file). `/health` and `/ready` report nothing that would need one.
 
 mod exposition;
 mod families;
 mod process;
-mod questions;
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ use std::sync::{Arc, OnceLock};
 use melba_http::{self as http, Request, Response};
 use melba_sql::session::STACK_BYTES;
 use melba_sql::session::context::Instance;
-use melba_types::{DbError, Result, err};
+use melba_types::{Result, err};
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
@@ -166,7 +166,12 @@ impl MetricsState {
                 Response::text(401, "a token is needed\n").with_header("WWW-Authenticate", "Bearer realm=\"melba\"")
             }
             "/metrics" => self.metrics(),
-            _ => Response::text(404, "there are /metrics, /health and /ready\n"),
+            path if path.starts_with("/iceberg/") => match self.instance.get() {
+                _ if !self.is_allowed(request) => Response::text(401, "a token is needed\n"),
+                Some(instance) => crate::iceberg::answer(instance, request),
+                None => Response::text(503, "starting\n"),
+            },
+            _ => Response::text(404, "there are /metrics, /health, /ready and /iceberg/v1\n"),
         };
         if request.method == "HEAD" { response.without_body() } else { response }
     }
@@ -233,11 +238,6 @@ impl MetricsState {
             out.counter(name, help, count.load(Ordering::Relaxed) as f64);
         }
     }
-}
-
-/// An error of a query.
-fn garbled() -> DbError {
-    DbError::internal("an answer is garbled")
 }
 
 #[cfg(test)]

@@ -123,3 +123,20 @@ fn no_client_holds_up_another() {
     assert_eq!(status(&ask(&metrics, b"\x00\x01\x02\r\n\r\n")), "400");
     assert_eq!(status(&get(&metrics, "/health", "")), "200");
 }
+
+#[test]
+fn the_catalog_of_published_tables_answers_in_its_error_model() {
+    let metrics = listening("");
+    assert_eq!(status(&get(&metrics, "/iceberg/v1/config", "")), "503");
+    metrics.set_ready(instance());
+    for (path, kind) in [
+        ("/iceberg/v1/config", "NoSuchWarehouseException"),
+        ("/iceberg/v1/5.16384/namespaces", "NoSuchWarehouseException"),
+        ("/iceberg/v2", "NoSuchEndpointException"),
+    ] {
+        let answer = get(&metrics, path, "");
+        let body = answer.split("\r\n\r\n").nth(1).unwrap_or_default();
+        assert!(status(&answer) == "404" && body.contains(&format!("\"type\":\"{kind}\"")), "{path}: {answer}");
+    }
+    assert_eq!(status(&ask(&metrics, b"POST /iceberg/v1/x/namespaces HTTP/1.1\r\nHost: x\r\n\r\n")), "405");
+}

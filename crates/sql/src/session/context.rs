@@ -37,6 +37,7 @@ use super::maintained::Maintained;
 use super::names::SearchPath;
 use super::portals::Portals;
 use super::prepared::NamedStatements;
+use super::publishing::Publishing;
 use super::resets::Resets;
 use super::shown_cache::ShownCache;
 use super::statement_counts::{LocalCounts, StatementCounts};
@@ -64,6 +65,7 @@ pub struct Instance {
     /// When the configuration was read.
     loaded: AtomicI64,
     pub background_work: BackgroundWork,
+    pub publishing: Publishing,
     pub(super) resets: Resets,
     pub(super) maintained: Maintained,
     pub(super) statements: StatementCounts,
@@ -90,6 +92,7 @@ impl Instance {
             started,
             loaded: AtomicI64::new(started),
             background_work: BackgroundWork::default(),
+            publishing: Publishing::default(),
             resets: Resets::default(),
             maintained: Maintained::default(),
             statements: StatementCounts::default(),

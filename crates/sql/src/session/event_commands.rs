@@ -226,6 +226,7 @@ fn tag_of(catalog: &Catalog, object: &Object) -> Option<&'static str> {
         Object::Cast(cast) => return (!cast.part_of_type).then_some("CREATE CAST"),
         Object::Trigger(trigger) => return (!trigger.parent.is_valid()).then_some("CREATE TRIGGER"),
         Object::Policy(_) => "CREATE POLICY",
+        Object::Publication(_) => "CREATE PUBLICATION",
         Object::Rule(_) => "CREATE RULE",
         Object::ExtendedStatistics(_) => "CREATE STATISTICS",
         Object::Collation(_) => "CREATE COLLATION",

@@ -78,6 +78,8 @@ mod prepared_query;
 mod procedure_transactions;
 mod program;
 mod progress;
+mod publish;
+pub mod publishing;
 mod query_text;
 mod reset;
 mod resets;

@@ -26,6 +26,7 @@ use super::large_objects::{call_large_object, has_large_object_privilege};
 use super::logging::{current_log_file, rotate_log};
 use super::notify::call_notify;
 use super::object_names::call_object_names;
+use super::publish::publish;
 use super::server_files::call_server_file;
 use super::set::{TEXT_SEARCH_CONFIG, text_search_config};
 use super::statistics::{archiver_statistics, replication_slot_statistics, statistics_value, wal_statistics};
@@ -206,6 +207,7 @@ const FUNCTIONS: &[(&str, SystemFunction)] = &[
     ("melba_backup_log", BACKUP),
     ("melba_backup_advance", BACKUP),
     ("melba_backup_stop", BACKUP),
+    ("melba_publish", |c| publish(c.context, c.args[0].as_str())),
     ("pg_backup_start", REFUSED_BACKUP),
     ("pg_backup_stop", REFUSED_BACKUP),
     ("pg_switch_wal", REFUSED_BACKUP),

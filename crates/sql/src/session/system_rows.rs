@@ -15,6 +15,7 @@ use super::event_state::{command_rows, dropped_object_rows};
 use super::listing::{cursor_rows, prepared_rows};
 use super::monitoring::monitoring_rows;
 use super::progress;
+use super::publish::{publication_rows, published_table_rows};
 use super::server_files::list_directory;
 use super::statement_counts::rows::statement_rows;
 use super::statistics::{compression_rows, io_rows, slru_rows};
@@ -85,6 +86,8 @@ pub(super) fn rows_of(context: &StatementContext, source: &str, args: &[Datum]) 
         "pg_listening_channels" => {
             Ok(context.session.listener.channels().into_iter().map(|channel| vec![Datum::text(channel)]).collect())
         }
+        "melba_get_publications" => Ok(publication_rows(context)),
+        "pg_get_publication_tables" => published_table_rows(context, args),
         "melba_backup_start" => start_backup(context),
         "melba_backup_files" => backup_files(context),
         "melba_get_compression_stats" => compression_rows(context),

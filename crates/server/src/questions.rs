@@ -10,8 +10,6 @@ use melba_sql::session::context::{Instance, Login, SessionState};
 use melba_sql::session::setting_value::Value;
 use melba_types::{DbError, Result, err};
 
-use super::garbled;
-
 /// A row of an answer as text.
 pub type Row = Vec<Option<String>>;
 
@@ -57,11 +55,20 @@ impl Questions {
         let text = |text: &str| Value::Text(text.into());
         settings.set_internal("pg_stat_statements.track", text("none"));
         settings.set_internal("search_path", text("pg_catalog"));
+        // What the server's configuration sets for users is not for these.
+        settings.set_internal("DateStyle", text("ISO, MDY"));
+        settings.set_internal("IntervalStyle", text("postgres"));
+        settings.set_internal("statement_timeout", Value::Integer(0));
         let state = SessionState::new(instance, login, engine, settings);
         let mut questions = Questions { session: Session::new(Arc::new(state)), answers: Answers::default() };
         questions.session.greet(&[0; 4], &mut questions.answers);
         questions.answers.0.clear();
         Ok(questions)
+    }
+
+    /// The session, which can be interrupted.
+    pub fn state(&self) -> &Arc<SessionState> {
+        self.session.state()
     }
 
     pub fn ask(&mut self, sql: &str) -> Result<Vec<Row>> {
@@ -96,6 +103,11 @@ fn rows(mut bytes: &[u8]) -> Result<Vec<Row>> {
         }
     }
     Ok(rows)
+}
+
+/// An error of a query.
+fn garbled() -> DbError {
+    DbError::internal("an answer is garbled")
 }
 
 fn row(body: &[u8]) -> Option<Row> {
