@@ -306,7 +306,7 @@ impl Change<'_> {
             time: milliseconds,
             list: table.folder.url(&list),
             operation: if only_added { "append" } else { "overwrite" },
-            summary: next.summary(moment, summary),
+            summary: next.summary(moment, summary, live.rows()),
         });
         let forgotten = metadata.expire(milliseconds - keep.div_euclid(1000));
         let mut old = Vec::new();
@@ -340,12 +340,13 @@ struct NextState {
 }
 
 impl NextState {
-    fn summary(&self, moment: &Moment, changed: Committed) -> serde_json::Value {
+    /// `rows`: those of the table. The positions in files of deletes are more than what is deleted, when a data file of theirs is gone.
+    fn summary(&self, moment: &Moment, changed: Committed, rows: u64) -> serde_json::Value {
         let added_deletes = self.added.iter().filter(|(content, _)| *content == Content::Deletes);
         let total_deletes: u64 = self.deletes.iter().map(|delete| delete.entry.rows).sum();
         let text = |number: u64| number.to_string();
         json!({
-            "melba.csn": text(moment.csn), "melba.commit-time": moment.time_text(),
+            "melba.csn": text(moment.csn), "melba.commit-time": moment.time_text(), "melba.rows": text(rows),
             "added-data-files": text(self.added.iter().filter(|(content, _)| *content == Content::Data).count() as u64),
             "added-records": text(changed.rows_added), "added-files-size": text(changed.bytes_added),
             "added-position-deletes": text(added_deletes.map(|(_, entry)| entry.rows).sum()),
