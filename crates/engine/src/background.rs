@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use melba_store::{EngineError, Hurry, Result, Store, giving_way};
+use melba_threads::atomic::{AtomicBool, Ordering};
 use melba_threads::planted::{Plant, is_planted};
 use melba_threads::{Mutex, WaitQueue};
+use melba_vfs::counts::{self, IoCounts};
 use melba_wal::WrittenBy;
 
 use crate::commit::{Pipeline, WAIT_MIN, merges_lag};
@@ -35,6 +37,28 @@ pub enum BackgroundStep {
     Merge,
 }
 
+impl BackgroundStep {
+    pub const ALL: [BackgroundStep; 4] =
+        [BackgroundStep::Log, BackgroundStep::LogFile, BackgroundStep::Flush, BackgroundStep::Merge];
+}
+
+/// A thread of background work as others see it.
+#[derive(Clone, Copy, Debug)]
+pub struct BackgroundWorker {
+    pub step: BackgroundStep,
+    /// It does not wait for work.
+    pub is_working: bool,
+    /// What all its steps have read and written, the log's files apart.
+    pub io: IoCounts,
+}
+
+/// The same while it changes.
+#[derive(Default)]
+struct Worker {
+    is_working: AtomicBool,
+    io: Mutex<IoCounts>,
+}
+
 /// See the module.
 pub(crate) struct Background {
     options: Arc<EngineOptions>,
@@ -46,6 +70,10 @@ pub(crate) struct Background {
     log_file: Mutex<Retry>,
     flush: Mutex<Retry>,
     merge: Mutex<Retry>,
+    /// By the step's number.
+    workers: [Worker; BackgroundStep::ALL.len()],
+    /// track_io_timing.
+    measures_times: AtomicBool,
     /// Where threads wait for work, and writers for space in the row store. Notified after a flush.
     flushed: WaitQueue,
 }
@@ -99,6 +127,8 @@ impl Background {
             log_file: Mutex::default(),
             flush: Mutex::default(),
             merge: Mutex::default(),
+            workers: Default::default(),
+            measures_times: AtomicBool::new(options.measure_times),
             flushed: WaitQueue::default(),
         }
     }
@@ -116,6 +146,35 @@ impl Background {
             BackgroundStep::Flush => self.run_flush_step(),
             BackgroundStep::Merge => self.run_merge_step(),
         }
+    }
+
+    /// The kinds of background work.
+    pub fn workers(&self) -> Vec<BackgroundWorker> {
+        let worker = |(step, worker): (&BackgroundStep, &Worker)| BackgroundWorker {
+            step: *step,
+            is_working: worker.is_working.load(Ordering::Relaxed),
+            io: *worker.io.lock(),
+        };
+        BackgroundStep::ALL.iter().zip(&self.workers).map(worker).collect()
+    }
+
+    pub fn measure_times(&self, on: bool) {
+        self.measures_times.store(on, Ordering::Relaxed);
+    }
+
+    /// Runs a step, whose reads and writes are the worker's, also when a session's thread does its work.
+    fn counted(&self, step: BackgroundStep, run: impl FnOnce() -> bool) -> bool {
+        let worker = &self.workers[step as usize];
+        let measured = counts::measures_times();
+        counts::measure_times(self.measures_times.load(Ordering::Relaxed));
+        worker.is_working.store(true, Ordering::Relaxed);
+        let (worked, counted) = counts::apart(|| self.runtime.guarded(run));
+        worker.is_working.store(false, Ordering::Relaxed);
+        counts::measure_times(measured);
+        if counted.all != IoCounts::default() {
+            worker.io.lock().add(&counted.all);
+        }
+        worked
     }
 
     /// The body of a thread that repeats one kind of step. Making values dense yields to other work for the processors, unless a
@@ -154,11 +213,11 @@ impl Background {
     /// Flushes the log if anything waits.
     fn run_log_step(&self) -> bool {
         let pipeline = &self.pipeline;
-        self.runtime.guarded(|| pipeline.log.has_work() && pipeline.flush_log(WrittenBy::Background).is_ok())
+        self.counted(BackgroundStep::Log, || pipeline.log.has_work() && pipeline.flush_log(WrittenBy::Background).is_ok())
     }
 
     fn run_log_file_step(&self) -> bool {
-        self.runtime.guarded(|| {
+        self.counted(BackgroundStep::LogFile, || {
             let wal = &self.pipeline.log.wal;
             let step = || Ok(wal.prepare_spare()? || self.pipeline.is_idle() && wal.remove_spares()?);
             let worked = self.log_file.lock().run(&self.runtime, "preparing a log file", step);
@@ -168,7 +227,7 @@ impl Background {
     }
 
     fn run_flush_step(&self) -> bool {
-        let worked = self.runtime.guarded(|| {
+        let worked = self.counted(BackgroundStep::Flush, || {
             let now = self.runtime.clock.monotonic();
             let step = || self.store.reserve.with(now, || self.flusher.step());
             self.flush.lock().run(&self.runtime, "flush", step).unwrap_or(false)
@@ -180,7 +239,7 @@ impl Background {
     }
 
     fn run_merge_step(&self) -> bool {
-        self.runtime.guarded(|| {
+        self.counted(BackgroundStep::Merge, || {
             let now = self.runtime.clock.monotonic();
             let steps: &[Eagerness] =
                 if self.pipeline.is_idle() { &[Eagerness::Idle, Eagerness::Cold] } else { &[Eagerness::Busy] };

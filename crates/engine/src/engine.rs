@@ -10,7 +10,7 @@ use melba_types::{Csn, Lsn, TreeId};
 use melba_vfs::{Clock, Directory};
 use melba_wal::{WalStatistics, WrittenBy};
 
-use crate::background::BackgroundStep;
+use crate::background::{BackgroundStep, BackgroundWorker};
 use crate::events::EventWatch;
 use crate::options::EngineOptions;
 use crate::recovery::RecoveryProgress;
@@ -193,10 +193,11 @@ impl Engine {
         }
     }
 
-    /// Takes over the options that may change while the engine runs: `fsync`, `wal_writer_delay` and
-    /// `wal_writer_flush_after_bytes`. When syncs are switched on, everything so far is durable on return.
+    /// Takes over the options that may change while the engine runs: `fsync`, `wal_writer_delay`, `wal_writer_flush_after_bytes`
+    /// and `measure_times`. When syncs are switched on, everything so far is durable on return.
     pub fn reconfigure(&self, options: &EngineOptions) -> Result<()> {
-        let Shared { runtime, store, pipeline, .. } = &*self.shared;
+        let Shared { runtime, store, pipeline, background, .. } = &*self.shared;
+        background.measure_times(options.measure_times);
         if !pipeline.log.configure(options) {
             return Ok(());
         }
@@ -208,6 +209,16 @@ impl Engine {
     /// Counts of the log's writes and syncs since the engine was opened.
     pub fn log_statistics(&self) -> WalStatistics {
         self.shared.pipeline.log.wal.statistics()
+    }
+
+    /// Whether threads do the background work.
+    pub fn has_background(&self) -> bool {
+        self.shared.runtime.has_threads()
+    }
+
+    /// Each kind of background work: what its thread does, and what it has read and written since the engine was opened.
+    pub fn background_workers(&self) -> Vec<BackgroundWorker> {
+        self.shared.background.workers()
     }
 
     /// The scheduler to notify of waits.

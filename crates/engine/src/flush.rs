@@ -238,8 +238,14 @@ impl Flusher {
     fn write_frozen(&self, tree: &Tree) -> Result<Option<FlushedRuns>> {
         let keep = Keep::new(self.snapshots.in_use());
         Ok(match &tree.data {
-            TreeData::Table(t) => self.write_frozen_table(tree, t, &keep)?.map(FlushedRuns::Table),
-            TreeData::Index(t) => self.write_frozen_index(tree, t, &keep)?.map(FlushedRuns::Index),
+            TreeData::Table(t) => {
+                let runs = self.write_frozen_table(tree, t, &keep)?;
+                runs.map(|runs| FlushedRuns::Table(runs.into_iter().map(|run| run.of_tree(tree.id)).collect()))
+            }
+            TreeData::Index(t) => {
+                let runs = self.write_frozen_index(tree, t, &keep)?;
+                runs.map(|runs| FlushedRuns::Index(runs.into_iter().map(|run| run.of_tree(tree.id)).collect()))
+            }
         })
     }
 

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use melba_store::{EntryMerge, EntryPiece, Files, Held, IndexOutput, IndexRun, Interrupt, PiecePart, Result, Tree, split_entry};
 use melba_threads::{Mutex, Running, Scheduler};
 use melba_types::{Csn, RowId, TreeId};
+use melba_vfs::counts;
 
 use crate::serializable::Write;
 use crate::txn::{Transaction, announce};
@@ -279,9 +280,14 @@ impl Build<'_> {
         let mut work: Vec<_> = (0..=self.bounds.len()).map(|i| (i, pieces.next())).collect();
         let Some((_, last_piece)) = work.pop() else { return Ok(Vec::new()) };
         melba_threads::scope(self.scheduler, |scope| {
-            let others: Vec<_> = work.into_iter().map(|(i, piece)| scope.spawn(move || self.part(i, piece))).collect();
+            let part = |(i, piece)| scope.spawn(move || counts::apart(|| self.part(i, piece)));
+            let others: Vec<_> = work.into_iter().map(part).collect();
             let last = self.part(self.bounds.len(), last_piece);
-            let joined = others.into_iter().map(|other| other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            let joined = others.into_iter().map(|other| {
+                let (part, counted) = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                counts::take_over(&counted);
+                part
+            });
             let parts: Vec<Result<EntriesPart>> = joined.chain([last]).collect();
             parts.into_iter().collect()
         })

@@ -43,7 +43,7 @@ mod verify;
 mod view;
 mod write_set;
 
-pub use background::BackgroundStep;
+pub use background::{BackgroundStep, BackgroundWorker};
 pub use backup::{BackupSegment, OnlineBackup, Restored, restore};
 pub use commit::Durability;
 pub use engine::{Engine, MemoryPart};
@@ -61,6 +61,7 @@ pub use melba_store::{
 #[doc(hidden)]
 pub use melba_threads::planted;
 pub use melba_threads::{OwnThreads, Scheduler};
+pub use melba_vfs::counts::{self as io_counts, IoCounts};
 pub use melba_wal::{WalStatistics, WriteCounts};
 pub use options::EngineOptions;
 pub use recovery::RecoveryProgress;
@@ -69,7 +70,7 @@ pub use scan_counts::ScanCounts;
 pub use session::EngineSession;
 pub use txn::{
     BulkRows, ClaimedValues, Committing, ExportedSnapshot, IndexAccess, Latest, OnPublish, RowLockResult, Savepoint, ToastFrames,
-    Transaction, TwoPhase, ViewPin,
+    Transaction, TwoPhase, ViewPin, log_bytes,
 };
 pub use view::{Isolation, ReadView};
 

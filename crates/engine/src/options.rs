@@ -35,6 +35,8 @@ pub struct EngineOptions {
     pub dense_gain_min_bytes: u64,
     /// How long reading a value of a dense block may take: sets the blocks' size.
     pub dense_read_budget: Duration,
+    /// Background work measures how long its reads and writes take (track_io_timing).
+    pub measure_times: bool,
 }
 
 /// Bytes that a merge holds of a column of an input, about.
@@ -59,6 +61,7 @@ impl Default for EngineOptions {
             open_files_max: 512,
             dense_gain_min_bytes: 64 << 10,
             dense_read_budget: Duration::from_micros(200),
+            measure_times: false,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Counts the scans of trees, and the rows or entries they returned.
+//! Counts the scans of trees, the rows or entries they returned, and the blocks that were read for them.
 //!
 //! Each session counts for itself, behind a lock that only readers of the sums take besides it: every processor would write a
 //! shared counter for every statement.
@@ -8,6 +8,7 @@ use std::sync::{Arc, Weak};
 
 use melba_threads::Mutex;
 use melba_types::TreeId;
+use melba_vfs::counts::OwnedCounts;
 
 /// Scans of a tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,17 +16,27 @@ pub struct ScanCounts {
     pub scans: u64,
     /// Rows of a table, entries of an index.
     pub rows: u64,
+    /// Blocks of segments that the cache had, and that were read from files.
+    pub blocks_hit: u64,
+    pub blocks_read: u64,
 }
 
 impl ScanCounts {
     fn add(&mut self, other: ScanCounts) {
         self.scans += other.scans;
         self.rows += other.rows;
+        self.blocks_hit += other.blocks_hit;
+        self.blocks_read += other.blocks_read;
     }
 
     /// The increase since other counts.
     pub fn since(self, before: ScanCounts) -> ScanCounts {
-        ScanCounts { scans: self.scans.saturating_sub(before.scans), rows: self.rows.saturating_sub(before.rows) }
+        ScanCounts {
+            scans: self.scans.saturating_sub(before.scans),
+            rows: self.rows.saturating_sub(before.rows),
+            blocks_hit: self.blocks_hit.saturating_sub(before.blocks_hit),
+            blocks_read: self.blocks_read.saturating_sub(before.blocks_read),
+        }
     }
 }
 
@@ -83,11 +94,26 @@ impl SessionScans {
     /// True when the session should hand its counts on.
     pub fn note(&self, tree: TreeId, counts: ScanCounts) -> bool {
         let mut trees = self.0.lock();
-        match trees.iter_mut().rev().find(|(counted, _)| *counted == tree) {
-            Some((_, sum)) => sum.add(counts),
-            None => trees.push((tree, counts)),
+        add_to(&mut trees, tree, counts);
+        trees.len() > TREES_MAX
+    }
+
+    /// Adds the blocks that were read for trees; true as above.
+    pub fn note_blocks(&self, owned: &[OwnedCounts]) -> bool {
+        let mut trees = self.0.lock();
+        // Blocks without an owner are in the sums of sessions only.
+        for OwnedCounts { owner, hits, reads } in owned.iter().filter(|owned| owned.owner != 0) {
+            let counts = ScanCounts { blocks_hit: *hits, blocks_read: *reads, ..ScanCounts::default() };
+            add_to(&mut trees, TreeId(*owner), counts);
         }
         trees.len() > TREES_MAX
+    }
+}
+
+fn add_to(trees: &mut Vec<(TreeId, ScanCounts)>, tree: TreeId, counts: ScanCounts) {
+    match trees.iter_mut().rev().find(|(counted, _)| *counted == tree) {
+        Some((_, sum)) => sum.add(counts),
+        None => trees.push((tree, counts)),
     }
 }
 
@@ -99,7 +125,7 @@ mod tests {
     fn counts_survive_their_session_and_are_counted_once() {
         let all = AllScans::default();
         let (a, b) = (all.new_session(), all.new_session());
-        let one = ScanCounts { scans: 1, rows: 5 };
+        let one = ScanCounts { scans: 1, rows: 5, ..ScanCounts::default() };
         for tree in 0..40 {
             if a.note(TreeId(tree), one) {
                 all.fold(&a);
@@ -107,10 +133,11 @@ mod tests {
         }
         a.note(TreeId(3), one);
         b.note(TreeId(3), one);
-        assert_eq!(all.of_tree(TreeId(3)), ScanCounts { scans: 3, rows: 15 });
+        b.note_blocks(&[OwnedCounts { owner: 3, hits: 4, reads: 1 }, OwnedCounts { owner: 0, hits: 9, reads: 9 }]);
+        assert_eq!(all.of_tree(TreeId(3)), ScanCounts { scans: 3, rows: 15, blocks_hit: 4, blocks_read: 1 });
         all.fold(&b);
         drop(b);
-        assert_eq!(all.of_tree(TreeId(3)), ScanCounts { scans: 3, rows: 15 });
+        assert_eq!(all.of_tree(TreeId(3)), ScanCounts { scans: 3, rows: 15, blocks_hit: 4, blocks_read: 1 });
         assert_eq!(all.sum(|_| true).scans, 42);
     }
 }

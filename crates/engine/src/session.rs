@@ -9,6 +9,7 @@ use melba_store::{EngineError, Interrupt, QueryMemory, Result, TempFile, TempUsa
 use melba_threads::Mutex;
 use melba_threads::atomic::{AtomicU64, Ordering};
 use melba_types::{Csn, TreeId};
+use melba_vfs::counts::{self, IoCounts};
 
 use crate::commit::{Committer, WAIT_MIN};
 use crate::scan_counts::{ScanCounts, SessionScans};
@@ -136,6 +137,19 @@ impl EngineSession {
         if self.scans.note(tree, counts) {
             self.shared.queries.scans.fold(&self.scans);
         }
+    }
+
+    /// Counts what this thread has read and written since it told so last, and returns it; `None`: nothing.
+    #[inline]
+    pub fn note_io(&self) -> Option<IoCounts> {
+        if !counts::has_counted() {
+            return None;
+        }
+        let (all, is_full) = counts::hand_over(|all, owned| (*all, !owned.is_empty() && self.scans.note_blocks(owned)));
+        if is_full {
+            self.shared.queries.scans.fold(&self.scans);
+        }
+        Some(all)
     }
 
     /// Sets the watch to notify of lock waits longer than deadlock_timeout.

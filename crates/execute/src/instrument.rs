@@ -1,7 +1,8 @@
-//! EXPLAIN ANALYZE: counts and times the calls of operators.
+//! EXPLAIN ANALYZE: counts and times the calls of operators, and counts what they read and write.
 
 use std::time::Duration;
 
+use melba_engine::{IoCounts, io_counts};
 use melba_types::{Batch, Result};
 
 use super::team::BuiltTables;
@@ -18,9 +19,11 @@ impl InstrumentOp {
     }
 
     /// Counts a call that began at `start` and returned `rows` rows.
-    fn record(&self, ctx: &ExecContext, start: Duration, rows: usize) {
+    fn record(&self, ctx: &ExecContext, (start, before): (Duration, IoCounts), rows: usize) {
         let spent = ctx.session.monotonic().saturating_sub(start);
+        let io = io_counts::counted().since(&before);
         ctx.record_timing(self.id, |t| {
+            t.io.add(&io);
             t.total += spent;
             if !t.started {
                 t.started = true;
@@ -34,14 +37,14 @@ impl InstrumentOp {
 
 impl Operator for InstrumentOp {
     fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
-        let start = ctx.session.monotonic();
+        let start = (ctx.session.monotonic(), io_counts::counted());
         let result = self.inner.next(ctx, limit);
         self.record(ctx, start, result.as_ref().ok().and_then(|b| b.as_ref()).map_or(0, |b| b.rows));
         result
     }
 
     fn skip(&mut self, ctx: &ExecContext, limit: usize) -> Result<usize> {
-        let start = ctx.session.monotonic();
+        let start = (ctx.session.monotonic(), io_counts::counted());
         let result = self.inner.skip(ctx, limit);
         self.record(ctx, start, result.as_ref().map_or(0, |rows| *rows));
         result

@@ -19,6 +19,7 @@ mod runtime;
 mod subplan;
 mod team;
 mod top_filter;
+mod watch;
 
 use std::sync::Arc;
 
@@ -27,9 +28,11 @@ use melba_spill::{Place, Store};
 use melba_types::{BATCH_ROWS, Batch, Result};
 
 pub use context::{ExecContext, ExecutionState};
+pub use watch::{EndedExecution, ExecutionWatch, complete, watched_depth};
 
 use self::operator::Pending;
 use self::runtime::Runtime;
+use self::watch::Watched;
 use melba_plan::{Plan, PlanCommand, PlanStep, PlanSteps};
 pub(crate) use operator::Operator;
 
@@ -46,6 +49,15 @@ pub struct Execution {
     pending: Pending,
     /// Of a statement that rules have rewritten, once its steps have run.
     outcome: StepsOutcome,
+    watched: Option<Box<Watched>>,
+}
+
+impl Drop for Execution {
+    fn drop(&mut self) {
+        if let Some(watched) = self.watched.take() {
+            watched.end(&self.plan, self.evaluation.subplans.timings(), &self.evaluation.parameters);
+        }
+    }
 }
 
 /// The result of the steps of a statement that rules have rewritten.
@@ -70,7 +82,13 @@ impl Execution {
             keep_stored: false,
             pending: Pending::default(),
             outcome: StepsOutcome::default(),
+            watched: None,
         })
+    }
+
+    /// Has somebody learn of its end.
+    pub fn watch(&mut self, watch: Box<dyn ExecutionWatch>) {
+        self.watched = Some(Box::new(Watched::new(watch)));
     }
 
     /// The evaluation of its expressions.
@@ -84,7 +102,16 @@ impl Execution {
 
     /// The next rows, at most `limit`; after `None` the statement is complete. Columns beyond `Plan::columns` are not part
     /// of the result.
+    #[inline]
     pub fn next_batch(&mut self, limit: usize) -> Result<Option<Batch>> {
+        let Some(mut watched) = self.watched.take() else { return self.next_rows(limit) };
+        let session = self.evaluation.session.clone();
+        let result = watched.run(&*session, || self.next_rows(limit));
+        self.watched = Some(watched);
+        result
+    }
+
+    fn next_rows(&mut self, limit: usize) -> Result<Option<Batch>> {
         if !self.pending.is_empty() {
             return self.expanded(limit);
         }

@@ -17,6 +17,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use melba_engine::io_counts;
 use melba_expression::Evaluation;
 use melba_plan::node::{Op, PlanNode};
 use melba_types::{BATCH_ROWS, Batch, DbError, Result, limits};
@@ -202,18 +203,23 @@ pub(crate) fn run<T: Send>(
         }
         (made, evaluation.subplans.timings())
     };
-    let interrupt = limits::interrupt();
+    let (interrupt, measures_times) = (limits::interrupt(), io_counts::measures_times());
     let ended = melba_threads::scope(ctx.transaction().scheduler(), |scope| {
         let start = |_| {
             let (evaluation, interrupt, member) = (ctx.member(&team), interrupt.clone(), &member);
-            let body = move || limits::run_member(interrupt, || member(evaluation));
+            let body = move || {
+                io_counts::measure_times(measures_times);
+                limits::run_member(interrupt, || io_counts::apart(|| member(evaluation)))
+            };
             // Without a thread the others do its work.
             scope.spawn_large(limits::SESSION_STACK_BYTES, body).ok()
         };
         let threads: Vec<_> = (0..workers.0).filter_map(start).collect();
         let mut ended = vec![member(ctx.member(&team))];
         for thread in threads {
-            ended.push(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            let (member, counted) = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            io_counts::take_over(&counted);
+            ended.push(member);
         }
         ended
     });

@@ -2,11 +2,13 @@
 
 use std::fmt::Write;
 
+use melba_engine::IoCounts;
 use melba_types::Kind;
 
 use super::node::*;
 use super::planner::Planner;
 use crate::explain_document::{Group, PropertyValue, list_items};
+use crate::io_usage::{buffer_fields, buffer_lines, log_fields, log_line};
 use crate::timing::NodeTiming;
 use melba_tree::{Expr, SortGroup, Target, places_of_targets};
 
@@ -16,6 +18,10 @@ pub struct ExplainOptions {
     pub costs: bool,
     pub analyze: bool,
     pub timing: bool,
+    pub buffers: bool,
+    pub wal: bool,
+    /// track_io_timing is on.
+    pub io_timing: bool,
 }
 
 /// `name alias`, when they differ.
@@ -147,7 +153,7 @@ impl Shown {
                 title: "Result".into(),
                 estimate: self.estimate,
                 width: width(&columns),
-                timing: self.timing.map(|t| NodeTiming { rows: 1, ..t }),
+                timing: self.timing.map(|t| NodeTiming { rows: 1, io: IoCounts::default(), ..t }),
                 details: vec![],
                 children: vec![],
                 label: None,
@@ -257,9 +263,11 @@ fn print(node: &Shown, indent: usize, root: bool, options: &ExplainOptions, line
         let colon = if key.is_empty() { "" } else { ": " };
         lines.push(format!("{}{key}{colon}{value}", " ".repeat(inner)));
     }
-    if let Some(storage) = node.timing.and_then(|t| t.storage) {
-        lines.push(format!("{}{}", " ".repeat(inner), storage.line()));
-    }
+    let timing = node.timing.unwrap_or_default();
+    let measured = timing.storage.map(|storage| storage.line()).into_iter();
+    let measured = measured.chain(if options.buffers { buffer_lines(&timing.io) } else { vec![] });
+    let measured = measured.chain(if options.wal { log_line(&timing.io) } else { None });
+    lines.extend(measured.map(|line| format!("{}{line}", " ".repeat(inner))));
     for child in &node.children {
         match &child.label {
             Some(label) => {
@@ -381,9 +389,7 @@ fn properties(node: &Shown, place: Option<usize>, options: &ExplainOptions) -> G
     for (key, value) in &node.details {
         add(key, detail(key, value));
     }
-    for (key, value) in node.timing.and_then(|t| t.storage).into_iter().flat_map(|s| s.fields()) {
-        add(key, value);
-    }
+    measured_fields(&node.timing.unwrap_or_default(), options).into_iter().for_each(|(key, value)| add(&key, value));
     if !node.children.is_empty() {
         // Plans that are not the node's input do not count.
         let place = |at: usize| node.children[..at].iter().filter(|c| c.label.is_none()).count();
@@ -391,6 +397,19 @@ fn properties(node: &Shown, place: Option<usize>, options: &ExplainOptions) -> G
         add("Plans", PropertyValue::Groups("Plan", below.collect()));
     }
     out
+}
+
+/// What a node has used, beside time.
+fn measured_fields(timing: &NodeTiming, options: &ExplainOptions) -> Group {
+    let storage = timing.storage.into_iter().flat_map(|s| s.fields()).map(|(key, value)| (key.to_owned(), value));
+    let mut fields: Group = storage.collect();
+    if options.analyze && options.buffers {
+        fields.extend(buffer_fields(&timing.io, options.io_timing));
+    }
+    if options.analyze && options.wal {
+        fields.extend(log_fields(&timing.io));
+    }
+    fields
 }
 
 fn detail(key: &str, value: &str) -> PropertyValue {

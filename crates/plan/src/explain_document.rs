@@ -61,6 +61,21 @@ pub fn write(format: Format, query: Option<&Group>) -> String {
     out
 }
 
+/// The properties of one object that stands for itself.
+pub fn write_object(format: Format, object: &Group) -> String {
+    let mut out = String::new();
+    match format {
+        Format::Json => json_group(object, 0, &mut out),
+        Format::Xml => {
+            out.push_str("<explain xmlns=\"http://www.postgresql.org/2009/explain\">\n");
+            object.iter().for_each(|(key, value)| xml(key, value, 1, &mut out));
+            out.push_str("</explain>");
+        }
+        Format::Yaml => yaml_group(object, 0, &mut out),
+    }
+    out
+}
+
 fn indented(depth: usize) -> String {
     "  ".repeat(depth)
 }

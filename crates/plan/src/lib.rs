@@ -31,6 +31,7 @@ pub mod file_scan;
 mod fold;
 mod grouping;
 mod index_path;
+pub mod io_usage;
 mod join;
 mod join_filter;
 mod join_tree;

@@ -3,6 +3,8 @@
 use crate::explain_document::PropertyValue;
 use std::time::Duration;
 
+use melba_engine::IoCounts;
+
 /// The measurements of one plan node.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NodeTiming {
@@ -14,6 +16,8 @@ pub struct NodeTiming {
     pub workers: u64,
     /// Where a node that keeps rows had them.
     pub storage: Option<NodeStorage>,
+    /// What was read and written, by the nodes below too.
+    pub io: IoCounts,
     /// The present run of the node has returned rows.
     pub started: bool,
 }
@@ -26,6 +30,7 @@ impl NodeTiming {
         self.total += other.total;
         self.startup += other.startup;
         self.storage = self.storage.or(other.storage);
+        self.io.add(&other.io);
     }
 
     pub fn with_storage(self, storage: Option<NodeStorage>) -> NodeTiming {

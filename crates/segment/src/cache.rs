@@ -20,8 +20,9 @@ use std::ops::Deref;
 use std::sync::{Arc, OnceLock, Weak};
 
 use crate::block::{Block, ReferenceName};
-use melba_threads::atomic::{AtomicBool, AtomicUsize, Ordering};
+use melba_threads::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use melba_threads::{ArcSwapOption, Guard, Mutex, sized};
+use melba_vfs::counts;
 
 const SHARDS: usize = sized(16, 2);
 /// Charged for each entry beside its block.
@@ -51,6 +52,8 @@ pub(crate) struct SegmentBlocks {
     shard: usize,
     /// How many blocks the segment has.
     count: usize,
+    /// For whom its blocks are counted (`melba_vfs::counts`).
+    owner: AtomicU64,
     /// Made for the first block that is kept.
     slots: OnceLock<Slots>,
 }
@@ -129,11 +132,20 @@ impl SegmentBlocks {
     /// Of a segment with `count` blocks; none is cached.
     pub fn new(cache: &Arc<BlockCache>, count: usize) -> SegmentBlocks {
         let shard = cache.next_shard.fetch_add(1, Ordering::Relaxed);
-        SegmentBlocks { cache: Arc::clone(cache), shard, count, slots: OnceLock::new() }
+        SegmentBlocks { cache: Arc::clone(cache), shard, count, owner: AtomicU64::new(0), slots: OnceLock::new() }
     }
 
     pub fn cache(&self) -> &Arc<BlockCache> {
         &self.cache
+    }
+
+    pub fn set_owner(&self, owner: u64) {
+        self.owner.store(owner, Ordering::Relaxed);
+    }
+
+    /// Counts a block that was read from its file.
+    pub fn note_read(&self, bytes: usize) {
+        counts::note_read(self.owner.load(Ordering::Relaxed), bytes);
     }
 
     fn shard(&self, number: u32) -> &Mutex<Shard> {
@@ -150,6 +162,7 @@ impl SegmentBlocks {
         if !slot.used.load(Ordering::Relaxed) {
             slot.used.store(true, Ordering::Relaxed);
         }
+        counts::note_hit(self.owner.load(Ordering::Relaxed));
         Some(BlockRef(block))
     }
 

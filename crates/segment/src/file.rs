@@ -65,6 +65,18 @@ impl BlockFile {
         self.references.push((number, self.cached.cache().reference(name)));
     }
 
+    /// Says for whom the blocks are counted.
+    pub fn set_owner(&self, owner: u64) {
+        self.cached.set_owner(owner);
+    }
+
+    /// The frame of one block.
+    fn read(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
+        let frame = self.frames.bytes(offset, length)?;
+        self.cached.note_read(length);
+        Ok(frame)
+    }
+
     /// A block if it is in the cache.
     #[inline]
     pub fn cached(&self, number: u32) -> Option<BlockRef> {
@@ -79,7 +91,7 @@ impl BlockFile {
             return Ok(block);
         }
         let (offset, length) = blocks.extent(index);
-        let content = self.frames.content_of(self.frames.bytes(offset, length)?, number)?;
+        let content = self.frames.content_of(self.read(offset, length)?, number)?;
         self.keep(number, content, kind, true).map(BlockRef::from)
     }
 
@@ -92,7 +104,7 @@ impl BlockFile {
             return Ok(block);
         }
         let (offset, length) = blocks.extent(0);
-        let content = self.frames.content_of(self.frames.bytes(offset, length)?, number)?;
+        let content = self.frames.content_of(self.read(offset, length)?, number)?;
         let block = Arc::new(Block::Reference(content));
         place.insert(at, &block);
         Ok(BlockRef::from(block))
@@ -102,7 +114,7 @@ impl BlockFile {
     pub fn dense_block(&self, blocks: &Blocks, index: usize, reference: &[u8], keep: bool) -> Result<Arc<Block>> {
         let (offset, length) = blocks.extent(index);
         let number = blocks.number(index);
-        let content = self.frames.dense_content(&self.frames.bytes(offset, length)?, number, reference)?;
+        let content = self.frames.dense_content(&self.read(offset, length)?, number, reference)?;
         self.keep(number, content, BlockKind::Strings, keep)
     }
 
@@ -116,6 +128,7 @@ impl BlockFile {
 
     /// Verifies and parses a block's frame, and leaves the block in the cache if `keep`.
     pub fn parse(&self, number: u32, frame: &[u8], kind: BlockKind, keep: bool) -> Result<Arc<Block>> {
+        self.cached.note_read(frame.len());
         self.keep(number, self.frames.content(frame, number)?, kind, keep)
     }
 
@@ -131,7 +144,9 @@ impl BlockFile {
     /// A block as the file has it, verified.
     pub fn frame(&self, blocks: &Blocks, index: usize) -> Result<Vec<u8>> {
         let (offset, length) = blocks.extent(index);
-        self.frames.frame(offset, length, blocks.number(index))
+        let frame = self.frames.frame(offset, length, blocks.number(index))?;
+        self.cached.note_read(length);
+        Ok(frame)
     }
 
     /// Whether scans leave blocks in the cache.

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use melba_toast::dense::{self, BlockEncoder};
 use melba_toast::{lz4, zstd};
-use melba_vfs::{Directory, File};
+use melba_vfs::{Directory, File, counts};
 
 use crate::error::{BlockName, Result, SegmentError};
 
@@ -309,6 +309,7 @@ impl FrameWriter {
         self.buffer.bytes.extend_from_slice(&tail);
         self.flush()?;
         self.file.sync().map_err(|error| self.io(error))?;
+        counts::note_written(u64::from(self.next_block()), self.offset());
         Ok((self.offset(), crc))
     }
 

@@ -14,6 +14,7 @@ use melba_sql::session::STACK_BYTES;
 use melba_sql::session::backends::{Addresses, Wake};
 use melba_sql::session::context::Instance;
 use melba_sql::session::setting_value::Value;
+use melba_sql::session::workers::WORKER_PIDS;
 use melba_types::limits;
 use melba_types::{DbError, Oid, Result, err};
 
@@ -99,7 +100,7 @@ impl Server {
             threads: AtomicUsize::new(0),
             newcomers: Newcomers::default(),
             // The server itself has the first number.
-            next_pid: AtomicI32::new(std::process::id() as i32 + 1),
+            next_pid: AtomicI32::new(std::process::id() as i32 + 1 + WORKER_PIDS),
         };
         Ok(Server { bound, shared: Arc::new(shared) })
     }

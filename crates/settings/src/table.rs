@@ -100,7 +100,12 @@ impl Definition {
 
     /// Refuses values for missing features.
     pub(crate) fn check_supported(&self, value: &Value, default: &Value) -> Result<()> {
-        let is_listed = || self.accepted.split(',').any(|accepted| accepted.eq_ignore_ascii_case(&value::plain(value)));
+        let is_accepted = |value: &str| self.accepted.split(',').any(|accepted| accepted.eq_ignore_ascii_case(value));
+        let is_listed = || match self.name.ends_with("_preload_libraries") {
+            // Each of a list.
+            true => value::plain(value).split(',').all(|library| is_accepted(library.trim().trim_matches('"'))),
+            false => is_accepted(&value::plain(value)),
+        };
         if self.class != Class::Refused || value == default || !self.accepted.is_empty() && is_listed() {
             return Ok(());
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use melba_segment::{BlockCache, KeySegmentReader, TableSegmentReader};
 use melba_threads::Mutex;
 use melba_threads::atomic::{AtomicBool, AtomicU64, Ordering};
-use melba_types::Csn;
+use melba_types::{Csn, TreeId};
 use melba_vfs::{Directory, SwitchedDirectory, SyncSwitch};
 
 use crate::error::{EngineError, Result};
@@ -182,6 +182,22 @@ impl<R> Run<R> {
     /// Replaced by a merge, dropped, or rolled back: the file is deleted when its last reader is dropped.
     pub fn discard(&self) {
         self.usage.obsolete.store(true, Ordering::Release);
+    }
+}
+
+impl TableRun {
+    /// The same, whose blocks are counted for a tree.
+    pub fn of_tree(self: Arc<TableRun>, tree: TreeId) -> Arc<TableRun> {
+        self.reader.set_owner(tree.0);
+        self
+    }
+}
+
+impl IndexRun {
+    /// The same, whose blocks are counted for a tree.
+    pub fn of_tree(self: Arc<IndexRun>, tree: TreeId) -> Arc<IndexRun> {
+        self.reader.set_owner(tree.0);
+        self
     }
 }
 

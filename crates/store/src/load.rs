@@ -67,11 +67,11 @@ impl Store {
         match &tree.data {
             TreeData::Table(table) => {
                 table.next_row.store(record.next_row, Ordering::Relaxed);
-                let runs = open_all(&tree, files, |f| self.files.open_table(*f))?;
+                let runs = open_all(&tree, files, |f| Ok(self.files.open_table(*f)?.of_tree(tree.id)))?;
                 table.levels.write().add_runs(runs);
             }
             TreeData::Index(index) => {
-                let runs = open_all(&tree, files, |f| self.files.open_index(*f))?;
+                let runs = open_all(&tree, files, |f| Ok(self.files.open_index(*f)?.of_tree(tree.id)))?;
                 index.levels.write().add_runs(runs);
             }
         }
@@ -88,7 +88,8 @@ impl Store {
         match &tree.data {
             TreeData::Table(table) => {
                 let known = table.levels.read().runs.iter().any(|r| r.segment.file == segment.file);
-                for run in open_all(tree, if known { &[] } else { &linked }, |f| self.files.open_table(*f))? {
+                for run in open_all(tree, if known { &[] } else { &linked }, |f| Ok(self.files.open_table(*f)?.of_tree(tree.id)))?
+                {
                     table.next_row.fetch_max(run.reader.meta().row_id_max.0 + 1, Ordering::Relaxed);
                     tree.live.fetch_add(run.reader.meta().rows as i64, Ordering::Relaxed);
                     table.levels.write().add_runs([run]);
@@ -96,7 +97,8 @@ impl Store {
             }
             TreeData::Index(index) => {
                 let known = index.levels.read().runs.iter().any(|r| r.segment.file == segment.file);
-                for run in open_all(tree, if known { &[] } else { &linked }, |f| self.files.open_index(*f))? {
+                for run in open_all(tree, if known { &[] } else { &linked }, |f| Ok(self.files.open_index(*f)?.of_tree(tree.id)))?
+                {
                     tree.live.fetch_add(run.reader.meta().entries as i64, Ordering::Relaxed);
                     index.levels.write().add_runs([run]);
                 }

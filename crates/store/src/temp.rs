@@ -8,7 +8,7 @@
 use std::sync::{Arc, OnceLock};
 
 use melba_toast::lz4;
-use melba_vfs::{Directory, File};
+use melba_vfs::{Directory, File, counts};
 
 use crate::error::{EngineError, Result};
 use melba_threads::atomic::{AtomicU64, Ordering};
@@ -108,6 +108,7 @@ impl TempFile {
         self.files.written.fetch_add(bytes, Ordering::Relaxed);
         let offset = self.end.fetch_add(bytes, Ordering::Relaxed);
         self.file.write_at(stored, offset).map_err(|e| EngineError::io("write to a temporary file", e))?;
+        counts::note_temporary_written(bytes);
         let crc = crc32c::crc32c(stored);
         Ok(TempBlock { offset, stored: stored.len() as u32, raw: raw.len() as u32, crc })
     }
@@ -119,10 +120,12 @@ impl TempFile {
         out.resize(block.raw as usize, 0);
         if block.stored == block.raw {
             self.file.read_at(out, block.offset).map_err(io)?;
+            counts::note_temporary_read(u64::from(block.stored));
             return if crc32c::crc32c(out) == block.crc { Ok(()) } else { Err(damaged()) };
         }
         packed.resize(block.stored as usize, 0);
         self.file.read_at(packed, block.offset).map_err(io)?;
+        counts::note_temporary_read(u64::from(block.stored));
         if crc32c::crc32c(packed) != block.crc || lz4::decompress(packed, out) != Ok(out.len()) {
             return Err(damaged());
         }

@@ -160,6 +160,11 @@ pub fn process_memory() -> (u64, Option<u64>) {
     (u64::try_from(PROCESS.load(Ordering::Relaxed)).unwrap_or(0), limit)
 }
 
+/// Bytes that this thread has from its allocator more than it gave back; only differences mean something.
+pub fn thread_memory() -> i64 {
+    THREAD.with(|thread| thread.told.get() + thread.untold.get())
+}
+
 /// Runs `f` with an interrupt that `check` reads. Calls nest; the memory is counted from the outermost.
 pub fn run<T>(interrupt: Arc<dyn Interruptible>, f: impl FnOnce() -> T) -> T {
     struct Restore(Option<Arc<dyn Interruptible>>);

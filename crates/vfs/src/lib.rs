@@ -9,6 +9,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "here they are put behind traits")]
 
+pub mod counts;
 mod faulty;
 mod manual;
 mod memory;

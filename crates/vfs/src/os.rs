@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use crate::counts::timed;
 use crate::{Clock, Directory, File, Random};
 
 /// How far back `write_back` waits.
@@ -18,11 +19,11 @@ struct OsFile(fs::File);
 
 impl File for OsFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-        self.0.read_exact_at(buffer, offset)
+        timed(|| self.0.read_exact_at(buffer, offset))
     }
 
     fn write_at(&self, data: &[u8], offset: u64) -> io::Result<()> {
-        self.0.write_all_at(data, offset)
+        timed(|| self.0.write_all_at(data, offset))
     }
 
     fn sync(&self) -> io::Result<()> {

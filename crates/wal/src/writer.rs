@@ -11,7 +11,7 @@ use melba_threads::atomic::{AtomicBool, AtomicU64, Ordering};
 use melba_threads::planted::{Plant, is_planted};
 use melba_threads::{Mutex, MutexGuard};
 use melba_types::{Csn, Lsn};
-use melba_vfs::{Directory, File, SyncSwitch};
+use melba_vfs::{Directory, File, SyncSwitch, counts};
 
 use crate::error::{Result, WalError};
 use crate::format::{
@@ -379,6 +379,7 @@ impl Wal {
         tail.bytes += length;
         tail.records += 1;
         tail.end = Lsn(lsn.0 + length);
+        counts::note_log_record(length);
         (lsn, tail.end)
     }
 

@@ -84,12 +84,12 @@ impl Apply<'_> {
     fn link(&self, tree: &Tree, run: &PrivateRun, csn: Csn) -> Result<()> {
         match (&tree.data, run) {
             (TreeData::Table(table), PrivateRun::Table(run)) => {
-                let linked = self.store.files.link_table(run, csn)?;
+                let linked = self.store.files.link_table(run, csn)?.of_tree(tree.id);
                 self.store.note_linked(linked.reader.meta().stored_bytes);
                 table.levels.write().add_runs([linked]);
             }
             (TreeData::Index(index), PrivateRun::Index(run)) => {
-                let linked = self.store.files.link_index(run, csn)?;
+                let linked = self.store.files.link_index(run, csn)?.of_tree(tree.id);
                 index.levels.write().add_runs([linked]);
             }
             _ => unreachable!("a private run is of its tree's kind"),

@@ -179,10 +179,11 @@ impl Merger {
         }
         // Freeing space comes first; the gain of a slower level comes when there is no other work.
         let effort = if eagerness < Eagerness::Cold { Effort::Normal } else { Effort::High };
-        let write = |job: &Job<_>| self.merge_table(tree, job, effort);
+        let write = |job: &Job<_>| Ok(self.merge_table(tree, job, effort)?.into_iter().map(|run| run.of_tree(tree.id)).collect());
+        let write_index = |job: &Job<_>| Ok(self.merge_index(tree, job)?.into_iter().map(|run| run.of_tree(tree.id)).collect());
         let result = match &tree.data {
             TreeData::Table(t) => self.merge_tree(tree, merges, eagerness, &t.levels, write),
-            TreeData::Index(t) => self.merge_tree(tree, merges, eagerness, &t.levels, |job| self.merge_index(tree, job)),
+            TreeData::Index(t) => self.merge_tree(tree, merges, eagerness, &t.levels, write_index),
         };
         if result.as_ref().is_err_and(EngineError::is_damage) {
             // Until it changes: others must not wait for a merge that will fail.

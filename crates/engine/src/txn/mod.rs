@@ -8,6 +8,7 @@ pub(crate) mod entries;
 mod fetch;
 mod frames;
 mod lent;
+mod log_size;
 mod own;
 mod prepare;
 mod rows;
@@ -33,6 +34,7 @@ use crate::step::step;
 use crate::view::{Isolation, ReadView};
 use crate::write_set::{BulkWriter, Epoch, LazyWriteSet};
 pub use lent::{BulkRows, ClaimedValues, IndexAccess, ToastFrames, TwoPhase};
+pub use log_size::log_bytes;
 pub(crate) use own::OwnView;
 
 /// A point to roll back to.

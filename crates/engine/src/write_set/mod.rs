@@ -87,6 +87,13 @@ impl PrivateRun {
         }
     }
 
+    fn of_tree(self, tree: TreeId) -> PrivateRun {
+        match self {
+            PrivateRun::Table(run) => PrivateRun::Table(run.of_tree(tree)),
+            PrivateRun::Index(run) => PrivateRun::Index(run.of_tree(tree)),
+        }
+    }
+
     /// Rows or entries, tombstones too.
     pub fn len(&self) -> u64 {
         match self {
@@ -370,6 +377,7 @@ impl WriteSet {
     /// Records a private segment of a bulk load.
     pub fn put_link(&mut self, command: u32, tree: &Arc<Tree>, run: PrivateRun) {
         let live = run.len() as i64;
+        let run = run.of_tree(tree.id);
         self.links.push(Link { command, tree: Arc::clone(tree), run, live, spilled: None });
     }
 

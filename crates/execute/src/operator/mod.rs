@@ -42,7 +42,7 @@ use crate::team::BuiltTables;
 /// Counts scans of a tree, and the rows that they returned, for pg_stat_user_tables and similar views.
 #[inline]
 fn note_scan(ctx: &ExecContext, tree: TreeId, scans: u64, rows: usize) {
-    ctx.transaction().session().note_scans(tree, ScanCounts { scans, rows: rows as u64 });
+    ctx.transaction().session().note_scans(tree, ScanCounts { scans, rows: rows as u64, ..ScanCounts::default() });
 }
 
 /// A running plan node.

@@ -56,6 +56,11 @@ impl KeySegmentReader {
         Ok(Arc::new(KeySegmentReader { frames, cached, directory, heads, assigned }))
     }
 
+    /// Says for whom the blocks are counted (`melba_vfs::counts`).
+    pub fn set_owner(&self, owner: u64) {
+        self.cached.set_owner(owner);
+    }
+
     pub fn meta(&self) -> &KeySegmentMeta {
         &self.directory.meta
     }
@@ -162,6 +167,7 @@ impl KeySegmentReader {
             return Ok(block);
         }
         let frame = self.frames.bytes(offset, length as usize)?;
+        self.cached.note_read(frame.len());
         let content = self.frames.content(&frame, number)?;
         let block = Block::parse(kind, content);
         let block = block.ok_or_else(|| self.frames.corrupt(BlockName::Data(number), "unknown layout"))?;

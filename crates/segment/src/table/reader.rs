@@ -72,6 +72,11 @@ impl TableSegmentReader {
         Ok(Arc::new(reader))
     }
 
+    /// Says for whom the blocks are counted (`melba_vfs::counts`).
+    pub fn set_owner(&self, owner: u64) {
+        self.file.set_owner(owner);
+    }
+
     pub fn meta(&self) -> &SegmentMeta {
         &self.meta
     }

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU64, Ordering::Relaxed};
 
+use melba_engine::IoCounts;
 use parking_lot::Mutex;
 
 use super::progress::Progress;
@@ -63,10 +64,20 @@ pub enum Counter {
     /// Microseconds in which it worked, and in which it kept a transaction open and did not.
     ActiveTime,
     IdleInTransactionTime,
+    /// Blocks of segments, their bytes, and nanoseconds.
+    BlocksHit,
+    BlocksRead,
+    BlockReadBytes,
+    BlockReadNanos,
+    BlocksWritten,
+    BlockWriteBytes,
+    BlockWriteNanos,
+    LogRecords,
+    LogBytes,
 }
 
 impl Counter {
-    pub const COUNT: usize = 7;
+    pub const COUNT: usize = 16;
     pub const ALL: [Counter; Counter::COUNT] = [
         Counter::Commits,
         Counter::Rollbacks,
@@ -75,6 +86,15 @@ impl Counter {
         Counter::TempBytes,
         Counter::ActiveTime,
         Counter::IdleInTransactionTime,
+        Counter::BlocksHit,
+        Counter::BlocksRead,
+        Counter::BlockReadBytes,
+        Counter::BlockReadNanos,
+        Counter::BlocksWritten,
+        Counter::BlockWriteBytes,
+        Counter::BlockWriteNanos,
+        Counter::LogRecords,
+        Counter::LogBytes,
     ];
 }
 
@@ -171,6 +191,22 @@ impl Activity {
         let counter = &self.counters[counter as usize];
         // No other thread writes, except threads of one statement that drop temporary files.
         counter.store(counter.load(Relaxed) + count, Relaxed);
+    }
+
+    /// Adds what the session has read and written.
+    pub fn add_io(&self, io: &IoCounts) {
+        let counts = [
+            (Counter::BlocksHit, io.block_hits),
+            (Counter::BlocksRead, io.block_reads),
+            (Counter::BlockReadBytes, io.block_read_bytes),
+            (Counter::BlockReadNanos, io.block_read_nanos),
+            (Counter::BlocksWritten, io.block_writes),
+            (Counter::BlockWriteBytes, io.block_write_bytes),
+            (Counter::BlockWriteNanos, io.block_write_nanos),
+            (Counter::LogRecords, io.log_records),
+            (Counter::LogBytes, io.log_bytes),
+        ];
+        counts.into_iter().filter(|(_, count)| *count > 0).for_each(|(counter, count)| self.add(counter, count));
     }
 
     pub fn count(&self, counter: Counter) -> u64 {

@@ -54,6 +54,13 @@ impl SessionCounts {
         self.counts[counter as usize]
     }
 
+    /// Those of one session.
+    pub fn of_session(backend: &Backend) -> SessionCounts {
+        let mut counts = SessionCounts::default();
+        counts.add(backend);
+        counts
+    }
+
     fn add(&mut self, backend: &Backend) {
         self.sessions += 1;
         for (sum, counter) in self.counts.iter_mut().zip(Counter::ALL) {
@@ -132,6 +139,18 @@ impl Backends {
             counts.session_time += (now - backend.activity.peer.lock().started).max(0) as u64;
         });
         (present.count(), counts)
+    }
+
+    /// The counts of all sessions since the server's start.
+    pub fn of_all(&self) -> SessionCounts {
+        let by_pid = self.by_pid.lock();
+        let mut sum = SessionCounts::default();
+        for ended in self.ended.lock().values() {
+            sum.sessions += ended.sessions;
+            sum.counts.iter_mut().zip(ended.counts).for_each(|(sum, count)| *sum += count);
+        }
+        by_pid.values().for_each(|backend| sum.add(backend));
+        sum
     }
 
     pub fn get(&self, pid: i32) -> Option<Arc<Backend>> {

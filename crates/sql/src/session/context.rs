@@ -22,6 +22,7 @@ use melba_transaction::cluster::Cluster;
 use melba_transaction::notify::Listener;
 use melba_types::RarelyUsed;
 
+use super::auto_explain_settings::AutoExplain;
 use super::backends::{Activity, Backends};
 use super::background_work::BackgroundWork;
 use super::call_counts::{FunctionCounts, LocalCalls};
@@ -264,6 +265,7 @@ pub struct SessionState {
     pub sequences: Mutex<Sequences>,
     /// This session's row of pg_stat_activity.
     pub activity: Arc<Activity>,
+    pub(super) auto_explain: AutoExplain,
     /// The costs of its statements.
     pub(super) statements: Arc<LocalCounts>,
     /// The calls of functions in its transaction.
@@ -314,6 +316,7 @@ impl SessionState {
             settings: Mutex::new(settings),
             interrupt: Arc::new(Interrupt::new(instance.cluster.clock.clone())),
             notices: RarelyUsed::default(),
+            auto_explain: AutoExplain::default(),
             user: login.user,
             user_oid: login.user_oid,
             database: login.database,
@@ -391,6 +394,11 @@ impl SessionState {
             None => notice,
         };
         self.log_notice(&notice);
+        self.send(notice);
+    }
+
+    /// Sends a notice if client_min_messages lets it pass.
+    pub(super) fn send(&self, notice: DbError) {
         let (is_sent, encoding) = {
             let settings = self.settings.lock();
             (sends(&settings, notice.fields().severity), client_encoding(&settings))

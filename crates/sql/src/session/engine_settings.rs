@@ -19,6 +19,7 @@ pub fn engine_options(settings: &Settings) -> EngineOptions {
         wal_writer_flush_after_bytes: number("wal_writer_flush_after") * BLOCK_BYTES,
         dense_gain_min_bytes: number("dense_gain_min") << 10,
         dense_read_budget: Duration::from_micros((settings.get("dense_read_budget").as_real() * 1000.0) as u64),
+        measure_times: settings.get("track_io_timing").as_bool(),
         ..EngineOptions::default()
     }
 }

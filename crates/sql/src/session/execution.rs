@@ -2,19 +2,20 @@
 
 use std::sync::Arc;
 
-use melba_engine::{Isolation, LockTag, ReadView, RelationLockMode, Wait};
+use melba_engine::{Isolation, LockTag, ReadView, RelationLockMode, Wait, io_counts, log_bytes};
 use melba_fmgr::Session as _;
 use melba_parse::command::{self, is_query};
 use melba_types::{Batch, Datum, DbError, Oid, Result, bail, err};
 use pg_query::NodeEnum;
 
+use super::auto_explain;
 use super::context::StatementContext;
 use super::lent::notices_sent;
 use super::outcome::{KeptRows, Outcome, ResultColumn, RowSource, StoredRows, Tag};
 use super::planned::Planned;
 use super::planning::{plan_cursor, plan_query};
 use super::positioned::Position;
-use melba_execute::{Execution, ExecutionState};
+use melba_execute::{Execution, ExecutionState, complete};
 use melba_expression::{Evaluation, NoSubPlans};
 use melba_parse::Statement;
 use melba_plan::{NodeTiming, Plan, PlanCommand};
@@ -85,24 +86,29 @@ pub(super) fn start(
     planned: &Planned,
     parameters: Arc<[Datum]>,
 ) -> Result<Outcome> {
-    start_with(context, tx, planned, parameters, None)
+    start_with(context, tx, planned, parameters, (None, None))
 }
 
-/// The same with the given view, if there is one.
+/// The same with the given view, if there is one, and as the query of a text.
 pub(super) fn start_with(
     context: &Arc<StatementContext>,
     tx: &Arc<Tx>,
     planned: &Planned,
     parameters: Arc<[Datum]>,
-    view: Option<ReadView>,
+    (view, text): (Option<ReadView>, Option<&Arc<str>>),
 ) -> Result<Outcome> {
     check_use(context, planned, view.as_ref(), true)?;
+    auto_explain::draw_sample(&context.session);
     let mut evaluation = match view {
         None => evaluation(context, tx, parameters)?,
         Some(view) => evaluation_of(context, tx, view, parameters),
     };
     evaluation.subplans.row_parameters = planned.row_literals;
+    if auto_explain::measures(&context.session) {
+        evaluation.subplans.instrument();
+    }
     let mut execution = Execution::new(planned.plan.clone(), evaluation)?;
+    auto_explain::watch(context, planned, text, &mut execution);
     // A statement with changes runs to its end, however many of its rows are read.
     if !planned.plan.must_complete() {
         let columns = planned.columns.clone().unwrap_or_default();
@@ -201,7 +207,7 @@ pub(super) fn open_cursor(
         may_open(&planned)?;
         Ok(planned)
     })?;
-    match start(&context, tx, &planned, parameters)? {
+    match start_with(&context, tx, &planned, parameters, (None, Some(&statement.source)))? {
         Outcome::Rows { columns, source, .. } => Ok((columns, source, planned.positions)),
         _ => Err(err!(INVALID_CURSOR_DEFINITION, "cannot open {} query as cursor", command::tag(&statement.node))),
     }
@@ -225,20 +231,26 @@ pub(super) fn check_use(context: &StatementContext, planned: &Planned, view: Opt
     planned.permissions.check(&context.catalog, context.user.oid)
 }
 
-/// A query of a function's body whose relations are locked, begun: with a new view, or the given one.
+/// A query of a function's body whose relations are locked, begun: with a new view, or the given one. `text` is the query's.
 pub(super) fn execution(
     context: &Arc<StatementContext>,
     tx: &Arc<Tx>,
     planned: &Planned,
     parameters: &Arc<[Datum]>,
-    view: Option<ReadView>,
+    (view, text): (Option<ReadView>, &Arc<str>),
 ) -> Result<Execution> {
     check_use(context, planned, view.as_ref(), true)?;
-    let evaluation = match view {
+    auto_explain::draw_sample(&context.session);
+    let mut evaluation = match view {
         None => evaluation(context, tx, parameters.clone())?,
         Some(view) => evaluation_of(context, tx, view, parameters.clone()),
     };
-    Execution::new(planned.plan.clone(), evaluation)
+    if auto_explain::measures(&context.session) {
+        evaluation.subplans.instrument();
+    }
+    let mut execution = Execution::new(planned.plan.clone(), evaluation)?;
+    auto_explain::watch(context, planned, Some(text), &mut execution);
+    Ok(execution)
 }
 
 /// The context in which a plan runs.
@@ -262,14 +274,17 @@ pub(super) fn plain_evaluation(context: &StatementContext, tx: &Arc<Tx>) -> Eval
     Evaluation::plain(Arc::new(StatementContext { catalog: tx.catalog(), ..context.clone() }), &tx.engine)
 }
 
-/// EXPLAIN ANALYZE: runs a plan to its end, passes its rows to `take` and returns the measurements of each node.
+/// EXPLAIN ANALYZE: runs a plan to its end, passes its rows to `take` and returns the measurements of each node. `wal`: with the log
+/// that the commit will write of its changes.
 pub(super) fn run_measured(
     context: &Arc<StatementContext>,
     tx: &Arc<Tx>,
     planned: &Planned,
     parameters: &Arc<[Datum]>,
+    wal: bool,
     take: &mut dyn FnMut(&Batch) -> Result<()>,
 ) -> Result<Vec<NodeTiming>> {
+    let (io, logged) = (io_counts::counted(), if wal { log_bytes(&tx.engine) } else { 0 });
     let mut evaluation = evaluation(context, tx, parameters.clone())?;
     evaluation.subplans.instrument();
     let mut execution = Execution::new(planned.plan.clone(), evaluation)?;
@@ -280,12 +295,14 @@ pub(super) fn run_measured(
         context.check_interrupt()?;
     }
     let mut timings = execution.evaluation().subplans.timings();
-    // A change is not measured where it is made.
+    let (total, io) = (context.monotonic().saturating_sub(started), io_counts::counted().since(&io));
+    complete(&mut timings, &planned.plan, rows, total, &io);
     let root = planned.plan.root.id;
-    timings.resize_with(timings.len().max(root + 1), NodeTiming::default);
-    if timings[root].loops == 0 {
-        let total = context.monotonic().saturating_sub(started);
-        timings[root] = NodeTiming { loops: 1, rows, startup: total, total, ..NodeTiming::default() };
+    if wal {
+        // One record has all changes of a transaction.
+        let bytes = log_bytes(&tx.engine);
+        timings[root].io.log_records += u64::from(bytes > 0 && logged == 0);
+        timings[root].io.log_bytes += bytes.saturating_sub(logged);
     }
     Ok(timings)
 }

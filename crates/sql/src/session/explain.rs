@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use melba_catalog::Catalog;
+use melba_engine::{IoCounts, io_counts};
 use melba_fmgr::Session as _;
 use melba_parse::command::is_query;
-use melba_types::{Batch, Datum, DbError, Oid, Result, bail, err, oids};
+use melba_types::{Batch, Datum, DbError, Oid, Result, bail, err, limits, oids};
 use pg_query::NodeEnum;
 use pg_query::protobuf::{DefElem, ExplainStmt};
 
@@ -14,13 +15,16 @@ use super::context::StatementContext;
 use super::execution;
 use super::outcome;
 use super::outcome::{Outcome, ResultColumn, StoredRows, Tag};
+use super::plan_report::{plan_settings, settings_group, settings_line, shows_identifiers};
+use super::planned::Planned;
 use super::planning;
 use super::serialization::Serialization;
 use super::values;
 use melba_parse::nodes::{option_text, options};
 use melba_plan::explain::{ExplainOptions, explain, explain_document};
-use melba_plan::explain_document::{self as document, Format, PropertyValue};
-use melba_plan::{PlanStep, PlanSteps};
+use melba_plan::explain_document::{self as document, Format, Group, PropertyValue};
+use melba_plan::io_usage::{buffer_fields, buffer_lines};
+use melba_plan::{NodeTiming, PlanStep, PlanSteps};
 use melba_protocol::Format as WireFormat;
 use melba_transaction::Tx;
 
@@ -28,6 +32,8 @@ struct ExplainRequest {
     plan: ExplainOptions,
     summary: bool,
     verbose: bool,
+    memory: bool,
+    settings: bool,
     /// How rows are made ready to be sent.
     serialize: Option<WireFormat>,
     /// `None`: text.
@@ -38,6 +44,7 @@ struct ExplainRequest {
 fn read_options(s: &ExplainStmt) -> Result<ExplainRequest> {
     let (mut analyze, mut costs, mut generic, mut format) = (false, true, false, None);
     let (mut timing, mut summary, mut wal, mut serialize, mut verbose) = (None, None, false, None, false);
+    let (mut buffers, mut memory, mut settings) = (None, false, false);
     for def in options(&s.options) {
         let on = || option_on(def);
         match def.defname.as_str() {
@@ -48,10 +55,9 @@ fn read_options(s: &ExplainStmt) -> Result<ExplainRequest> {
             "summary" => summary = Some(on()?),
             "wal" => wal = on()?,
             "verbose" => verbose = on()?,
-            // There are no shared buffers, whose counts are not shown while they are 0, and no settings that change plans.
-            "buffers" | "settings" => drop(on()?),
-            "memory" if on()? => return Err(DbError::unsupported("EXPLAIN option MEMORY")),
-            "memory" => {}
+            "buffers" => buffers = Some(on()?),
+            "settings" => settings = on()?,
+            "memory" => memory = on()?,
             "serialize" => serialize = read_serialize(def)?,
             "format" => format = read_format(def)?,
             other => return Err(err!(SYNTAX_ERROR, "unrecognized EXPLAIN option \"{other}\"").at(def.location)),
@@ -65,8 +71,15 @@ fn read_options(s: &ExplainStmt) -> Result<ExplainRequest> {
     if generic && analyze {
         bail!(INVALID_PARAMETER_VALUE, "EXPLAIN options ANALYZE and GENERIC_PLAN cannot be used together");
     }
-    let plan = ExplainOptions { costs, analyze, timing: timing.unwrap_or(true) };
-    Ok(ExplainRequest { plan, summary: summary.unwrap_or(analyze), verbose, serialize, format })
+    let plan = ExplainOptions {
+        costs,
+        analyze,
+        timing: timing.unwrap_or(true),
+        buffers: buffers.unwrap_or(analyze),
+        wal,
+        io_timing: io_counts::measures_times(),
+    };
+    Ok(ExplainRequest { plan, summary: summary.unwrap_or(analyze), verbose, memory, settings, serialize, format })
 }
 
 fn option_on(def: &DefElem) -> Result<bool> {
@@ -172,16 +185,21 @@ fn plan_lines(
     parameters: &Arc<[Datum]>,
 ) -> Result<Vec<String>> {
     let started = context.monotonic();
+    let (io, memory) = (io_counts::counted(), limits::thread_memory());
     let (context, planned) = execution::plan_locked(context, tx, |context| {
         let planned = planning::plan_query(context, node, types, true)?;
         planned.plan.check_constants()?;
         Ok(planned)
     })?;
     let context = &context;
-    let planning = context.monotonic().saturating_sub(started);
+    let planning = Planning {
+        time: context.monotonic().saturating_sub(started),
+        io: io_counts::counted().since(&io),
+        memory: limits::thread_memory().saturating_sub(memory).max(0) as u64,
+    };
     execution::check_use(context, &planned, None, options.plan.analyze)?;
     if let Some(steps) = &planned.plan.steps {
-        return step_lines(steps, options, planning);
+        return step_lines(steps, options, planning.time);
     }
     let mut serialization = options.serialize.zip(planned.columns.as_ref()).map(|(format, columns)| {
         let types = columns.iter().map(|column| column.ty).collect();
@@ -190,43 +208,108 @@ fn plan_lines(
     let started = context.monotonic();
     let mut take = |batch: &Batch| serialization.as_mut().map_or(Ok(()), |s| s.take(&**context, batch));
     let timings = match options.plan.analyze {
-        true => execution::run_measured(context, tx, &planned, parameters, &mut take)?,
+        true => execution::run_measured(context, tx, &planned, parameters, options.plan.wal, &mut take)?,
         false => Vec::new(),
     };
     let execution = context.monotonic().saturating_sub(started);
     let identifier = planned.identity.as_ref().map(|identity| identity.number);
     let identifier = identifier.filter(|_| options.verbose && shows_identifiers(context));
-    if let Some(format) = options.format {
-        let mut query = vec![("Plan".to_owned(), PropertyValue::Group(explain_document(&planned.plan, options.plan, &timings)))];
-        if let Some(identifier) = identifier {
+    let settings = if options.settings { plan_settings(context) } else { Vec::new() };
+    let report = Explained { planned: &planned, timings: &timings, settings, identifier, planning, serialization, execution };
+    Ok(match options.format {
+        Some(format) => vec![document::write(format, Some(&report.document(options)))],
+        None => report.lines(options),
+    })
+}
+
+/// What EXPLAIN tells of a query.
+struct Explained<'a> {
+    planned: &'a Planned,
+    timings: &'a [NodeTiming],
+    settings: Vec<(&'static str, String)>,
+    identifier: Option<i64>,
+    planning: Planning,
+    serialization: Option<Serialization>,
+    execution: Duration,
+}
+
+impl Explained<'_> {
+    fn document(&self, options: &ExplainRequest) -> Group {
+        let plan = explain_document(&self.planned.plan, options.plan, self.timings);
+        let mut query = vec![("Plan".to_owned(), PropertyValue::Group(plan))];
+        if options.settings {
+            query.push(settings_group(&self.settings));
+        }
+        if let Some(identifier) = self.identifier {
             query.push(("Query Identifier".into(), PropertyValue::Plain(identifier.to_string())));
         }
+        query.extend(self.planning.group(options));
         if options.summary {
-            query.push(("Planning Time".into(), PropertyValue::Plain(in_milliseconds(planning))));
+            query.push(("Planning Time".into(), PropertyValue::Plain(in_milliseconds(self.planning.time))));
         }
         if options.plan.analyze {
             query.push(("Triggers".into(), PropertyValue::Groups("Trigger", vec![])));
         }
-        if let Some(serialization) = &serialization {
+        if let Some(serialization) = &self.serialization {
             query.push(("Serialization".into(), serialization.group(options.plan.timing)));
         }
         if options.summary && options.plan.analyze {
-            query.push(("Execution Time".into(), PropertyValue::Plain(in_milliseconds(execution))));
+            query.push(("Execution Time".into(), PropertyValue::Plain(in_milliseconds(self.execution))));
         }
-        return Ok(vec![document::write(format, Some(&query))]);
+        query
     }
-    let mut lines = explain(&planned.plan, options.plan, &timings);
-    if let Some(identifier) = identifier {
-        lines.push(format!("Query Identifier: {identifier}"));
+
+    fn lines(&self, options: &ExplainRequest) -> Vec<String> {
+        let mut lines = explain(&self.planned.plan, options.plan, self.timings);
+        lines.extend(settings_line(&self.settings));
+        if let Some(identifier) = self.identifier {
+            lines.push(format!("Query Identifier: {identifier}"));
+        }
+        lines.extend(self.planning.lines(options));
+        if options.summary {
+            lines.push(format!("Planning Time: {} ms", in_milliseconds(self.planning.time)));
+        }
+        lines.extend(self.serialization.as_ref().map(|serialization| serialization.line(options.plan.timing)));
+        if options.summary && options.plan.analyze {
+            lines.push(format!("Execution Time: {} ms", in_milliseconds(self.execution)));
+        }
+        lines
     }
-    if options.summary {
-        lines.push(format!("Planning Time: {} ms", in_milliseconds(planning)));
+}
+
+/// What planning took.
+struct Planning {
+    time: Duration,
+    io: IoCounts,
+    /// Bytes that the plan has from the allocator.
+    memory: u64,
+}
+
+impl Planning {
+    fn kilobytes(&self) -> u64 {
+        self.memory.div_ceil(1024)
     }
-    lines.extend(serialization.as_ref().map(|serialization| serialization.line(options.plan.timing)));
-    if options.summary && options.plan.analyze {
-        lines.push(format!("Execution Time: {} ms", in_milliseconds(execution)));
+
+    fn lines(&self, options: &ExplainRequest) -> Vec<String> {
+        let mut lines = if options.plan.buffers { buffer_lines(&self.io) } else { Vec::new() };
+        if options.memory {
+            let kb = self.kilobytes();
+            lines.push(format!("Memory: used={kb}kB  allocated={kb}kB"));
+        }
+        if lines.is_empty() {
+            return lines;
+        }
+        std::iter::once("Planning:".to_owned()).chain(lines.into_iter().map(|line| format!("  {line}"))).collect()
     }
-    Ok(lines)
+
+    fn group(&self, options: &ExplainRequest) -> Option<(String, PropertyValue)> {
+        let mut group = if options.plan.buffers { buffer_fields(&self.io, options.plan.io_timing) } else { Vec::new() };
+        if options.memory {
+            group.push(("Memory Used".into(), PropertyValue::plain(self.kilobytes())));
+            group.push(("Memory Allocated".into(), PropertyValue::plain(self.kilobytes())));
+        }
+        (!group.is_empty()).then(|| ("Planning".to_owned(), PropertyValue::Group(group)))
+    }
 }
 
 /// The plans of a statement that rules have rewritten, one after the other.
@@ -251,15 +334,6 @@ fn step_lines(steps: &PlanSteps, options: &ExplainRequest, planning: Duration) -
         }
     }
     Ok(lines)
-}
-
-/// compute_query_id: with `auto` identifiers are computed if anything needs them.
-fn shows_identifiers(context: &StatementContext) -> bool {
-    match context.session.settings.lock().get("compute_query_id").as_text() {
-        "on" => true,
-        "auto" => context.catalog.extension_by_name("pg_stat_statements").is_some(),
-        _ => false,
-    }
 }
 
 fn in_milliseconds(time: Duration) -> String {

@@ -21,6 +21,10 @@ use melba_parse::command::is_query;
 /// # Errors
 /// Those of parsing the text. Errors that have a literal in the text as their position are left to the other way.
 pub(super) fn bind_literals(session: &mut Session, text: &str) -> Result<Option<BoundStatement>> {
+    if session.state.auto_explain.is_on() {
+        // A logged plan has the statement's constants.
+        return Ok(None);
+    }
     let mut normalized = std::mem::take(&mut session.normalized);
     let bound = if normalized.scan(text, session.derived.strings) {
         // Two zeros where a row stands for others.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use melba_engine::{LongWait, WaitPhase, WaitWatch};
 use melba_serverlog::{Entry, Level, Policy, Source, Statements, TransactionIds, Verbosity};
-use melba_types::{Datum, DbError, Oid};
+use melba_types::{Datum, DbError, SqlState};
 use pg_query::NodeEnum as N;
 use pg_query::protobuf::ExplainStmt;
 
@@ -17,10 +17,11 @@ use melba_parse::command::{self, Logged};
 
 use super::Session;
 use super::activity::Counter;
+use super::auto_explain_settings::severity;
 use super::context::{SessionState, StatementContext};
 use super::log_state::PendingDuration;
 use super::prepared::BoundName;
-use super::value_io::ValueIo;
+use super::value_io::parameter_list;
 
 /// The step of a statement that took some time.
 enum Step<'a> {
@@ -53,6 +54,17 @@ impl SessionState {
         }
         entry.command = "idle";
         self.instance.log().emit(&self.log_source, policy.verbosity, &entry);
+    }
+
+    /// Logs a plan, whose text has the statement, and tells the client of it.
+    pub(super) fn tell_plan(&self, message: String, level: Level) {
+        if !self.instance.log().is_silent() && level >= self.min_messages() {
+            let mut entry = Entry::new(level, &message);
+            entry.query_id = self.activity.query_id();
+            entry.command = "idle";
+            self.instance.log().emit(&self.log_source, self.log_policy().verbosity, &entry);
+        }
+        self.send(DbError::new(SqlState::SUCCESSFUL_COMPLETION, message).severity(severity(level)));
     }
 
     fn min_messages(&self) -> Level {
@@ -283,21 +295,8 @@ impl Session {
         Some(format!("Parameters: {}", self.parameter_list(bound, max)))
     }
 
-    /// `$1 = 'x', $2 = NULL`, each of at most `max` bytes.
     fn parameter_list(&self, bound: &BoundName, max: Option<usize>) -> String {
-        let io = ValueIo::new(&self.context);
-        let types = bound.prepared.parameter_types.iter().chain(std::iter::repeat(&Oid::INVALID));
-        let shown = bound.parameters.iter().zip(types).enumerate().map(|(i, (value, ty))| {
-            let mut text = Vec::new();
-            match value {
-                Datum::Null => format!("${} = NULL", i + 1),
-                value if io.output(*ty, value, &mut text).is_ok() => {
-                    format!("${} = {}", i + 1, quoted(&String::from_utf8_lossy(&text), max))
-                }
-                _ => format!("${} = ...", i + 1),
-            }
-        });
-        shown.collect::<Vec<_>>().join(", ")
+        parameter_list(&self.context, &bound.prepared.parameter_types, &bound.parameters, max)
     }
 
     fn say(&self, message: &str, detail: Option<String>) {
@@ -391,14 +390,6 @@ fn inner(node: Option<&pg_query::protobuf::Node>) -> Option<&N> {
 fn analyzes(explain: &ExplainStmt) -> bool {
     let named = |node: &pg_query::protobuf::Node| matches!(&node.node, Some(N::DefElem(d)) if d.defname == "analyze");
     explain.options.iter().any(named)
-}
-
-/// In quotes; text beyond `max` bytes is replaced by three points.
-fn quoted(text: &str, max: Option<usize>) -> String {
-    let cut = max.filter(|max| text.len() > *max).map(|max| (0..=max).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0));
-    let shown = &text[..cut.unwrap_or(text.len())];
-    let dots = if cut.is_some() { "..." } else { "" };
-    format!("'{}{dots}'", shown.replace('\'', "''"))
 }
 
 /// pg_rotate_logfile().

@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use melba_engine::io_counts;
 use melba_protocol::Frontend;
 use melba_types::{DbError, Result, Severity, SqlState, err, limits};
 
@@ -35,10 +36,12 @@ impl Session {
             return Ok(Flow::Continue);
         }
         let interrupt = self.state.interrupt.clone();
+        io_counts::measure_times(self.derived.io_timing);
         let result = match catch_unwind(AssertUnwindSafe(|| limits::run(interrupt, || self.dispatch(message, client)))) {
             Ok(result) => result,
             Err(panic) => Err(panic_error(panic.as_ref())),
         };
+        self.count_io();
         match result {
             Ok(flow) => Ok(flow),
             Err(error) => {
@@ -66,6 +69,16 @@ impl Session {
             self.ready(client);
         }
         Ok(Flow::Flush)
+    }
+
+    /// What this thread has read and written was the session's.
+    #[inline]
+    fn count_io(&self) {
+        if io_counts::has_counted()
+            && let Some(io) = self.state.engine().note_io()
+        {
+            self.state.activity.add_io(&io);
+        }
     }
 
     fn dispatch(&mut self, message: Frontend<'_>, client: &mut dyn Client) -> Result<Flow> {

@@ -10,6 +10,8 @@
 
 pub mod activity;
 mod arbiter_values;
+mod auto_explain;
+pub mod auto_explain_settings;
 pub mod backends;
 mod background_rows;
 pub mod background_work;
@@ -48,9 +50,11 @@ mod function_call;
 mod function_counts;
 mod function_session;
 pub mod interrupt;
+mod io_statistics;
 mod language;
 mod large_objects;
 mod lent;
+mod library;
 mod listing;
 mod literals;
 mod local_settings;
@@ -67,6 +71,7 @@ mod notify;
 mod object_names;
 mod outcome;
 mod pipeline;
+mod plan_report;
 mod planned;
 mod planning;
 mod plpgsql;
@@ -106,6 +111,7 @@ mod utility;
 mod vacuum;
 mod value_io;
 mod values;
+pub mod workers;
 
 pub use backup::BACKUP_HINT;
 pub use melba_settings::{self as settings, socket_options, value as setting_value};
@@ -186,6 +192,8 @@ pub struct Session {
     reported_settings: u64,
     /// Data for the server log.
     logging: Logging,
+    /// The statement that was counted last, while its transaction may still commit on its own.
+    counted: Option<statement_counts::Key>,
 }
 
 impl Session {
@@ -218,6 +226,7 @@ impl Session {
             shown_modes: None,
             reported_settings: 0,
             logging: Logging::default(),
+            counted: None,
         }
     }
 
@@ -319,6 +328,8 @@ impl Drop for Session {
 }
 
 #[cfg(test)]
+mod auto_explain_tests;
+#[cfg(test)]
 mod catalog_tests;
 #[cfg(test)]
 mod detach_tests;
@@ -328,6 +339,8 @@ mod event_tests;
 mod gin_tests;
 #[cfg(test)]
 mod golden_tests;
+#[cfg(test)]
+mod io_tests;
 #[cfg(test)]
 mod operator_class_tests;
 #[cfg(test)]

@@ -14,16 +14,22 @@ use melba_types::{Datum, Oid, Record, Result, bail, err, oids};
 use super::backends::Backend;
 use super::background_rows::{flush_rows, merge_rows};
 use super::context::StatementContext;
+use super::io_statistics::{backend_io_rows, backend_wal};
 use super::statement_counts::rows::{reset_statements, statements_info};
 use super::user::sees_activity_of;
+use super::workers;
 
 /// Of the Unix epoch's beginning to that of PostgreSQL's, in microseconds.
 const MICROS_TO_2000: i64 = 946_684_800_000_000;
 const DEFAULT_TABLESPACE: Oid = Oid(1663);
 const GLOBAL_TABLESPACE: Oid = Oid(1664);
 
-/// The waits that sessions may show: type, name, description.
-const WAIT_EVENTS: [(&str, &str, &str); 8] = [
+/// The waits that sessions and background work may show: type, name, description.
+const WAIT_EVENTS: [(&str, &str, &str); 12] = [
+    ("Activity", "CheckpointerMain", "Waiting for versions to write from the row store to segments"),
+    ("Activity", "LogFilePreparerMain", "Waiting for a file of the log to prepare"),
+    ("Activity", "MergerMain", "Waiting for segments to merge"),
+    ("Activity", "WalWriterMain", "Waiting for records of the log to write"),
     ("Client", "ClientRead", "Waiting to read data from the client"),
     ("Lock", "advisory", "Waiting to acquire an advisory user lock"),
     ("Lock", "object", "Waiting to acquire a lock on an object that is no relation"),
@@ -41,10 +47,12 @@ pub(super) fn monitoring_rows(context: &StatementContext, source: &str, args: &[
         "pg_config" => Ok(config_rows()),
         "pg_get_wait_events" => Ok(WAIT_EVENTS.map(|(kind, name, text)| [kind, name, text].map(Datum::text).into()).into()),
         "pg_stat_get_backend_idset" => {
-            Ok(context.session.instance.backends.all().iter().map(|b| vec![Datum::Int4(b.pid)]).collect())
+            let workers = workers::workers(&context.session.instance).into_iter().map(|worker| workers::pid(worker.step));
+            let sessions = context.session.instance.backends.all().into_iter().map(|backend| backend.pid);
+            Ok(sessions.chain(workers).map(|pid| vec![Datum::Int4(pid)]).collect())
         }
-        // I/O is not counted by session.
-        "pg_stat_get_backend_io" | "pg_get_loaded_modules" | "pg_get_shmem_allocations_numa" => Ok(Vec::new()),
+        "pg_stat_get_backend_io" => Ok(backend_io_rows(context, args[0].as_i32())),
+        "pg_get_loaded_modules" | "pg_get_shmem_allocations_numa" => Ok(Vec::new()),
         "pg_get_backend_memory_contexts" => Ok(memory_rows(context)),
         "melba_get_memory" => Ok(memory_part_rows(context)),
         "melba_get_flushes" => Ok(flush_rows(context)),
@@ -81,8 +89,7 @@ pub(super) fn monitoring_value(context: &StatementContext, source: &str, args: &
         "pg_stat_statements_info" => Ok(statements_info(context)),
         "pg_stat_statements_reset_1_11" => Ok(reset_statements(context, args)),
         "pg_jit_available" | "pg_numa_available" => Ok(Datum::Bool(false)),
-        // The log is not counted by session.
-        "pg_stat_get_backend_wal" => Ok(Datum::Null),
+        "pg_stat_get_backend_wal" => Ok(backend_wal(context, args[0].as_i32())),
         "pg_indexam_progress_phasename" => Ok(index_phase(Oid(args[0].as_oid()), args[1].as_i64())),
         "pg_wal_lsn_diff" => Ok(Datum::Numeric(Numeric::from(args[0].as_i64().wrapping_sub(args[1].as_i64())))),
         "pg_tablespace_size_oid" => tablespace_size(context, Oid(args[0].as_oid())),
@@ -138,6 +145,9 @@ fn no_commit_times() -> Result<Datum> {
 /// A column of pg_stat_activity, of the session of that number.
 fn of_backend(context: &StatementContext, what: &str, pid: i32) -> Datum {
     let Some(backend) = context.session.instance.backends.get(pid) else {
+        if let Some(value) = workers::column_of(context, what, pid) {
+            return value;
+        }
         return match what {
             "activity" => Datum::text("<backend information not available>"),
             "subxact" => subtransactions(false),

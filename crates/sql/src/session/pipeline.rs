@@ -9,7 +9,7 @@ use pg_query::protobuf::{DiscardMode, ObjectType};
 
 use super::arbiter_values;
 use super::context::StatementContext;
-use super::execution::{is_outdated, plan_locked, start};
+use super::execution::{is_outdated, plan_locked, start_with};
 use super::explain;
 use super::outcome::Outcome;
 use super::planned::{AnalyzedStatement, Compiled, Planned};
@@ -101,7 +101,7 @@ fn execute_planned(
     parameters: Arc<[Datum]>,
 ) -> Result<Outcome> {
     if !is_outdated(context, tx, planned)? {
-        return start(context, tx, planned, parameters);
+        return start_with(context, tx, planned, parameters, (None, Some(&statement.source)));
     }
     let context = Arc::new(StatementContext { catalog: tx.catalog(), ..StatementContext::clone(context) });
     let plan = |context: &Arc<StatementContext>| {
@@ -115,7 +115,7 @@ fn execute_planned(
         }
     };
     let (context, fresh) = plan_locked(&context, tx, plan)?;
-    start(&context, tx, &fresh, parameters)
+    start_with(&context, tx, &fresh, parameters, (None, Some(&statement.source)))
 }
 
 /// DISCARD: drops temporary tables, forgets cached sequence values.

@@ -24,6 +24,8 @@ pub struct Compiled {
 /// A planned query, and the catalog it was planned against.
 pub struct Planned {
     pub plan: Arc<Plan>,
+    /// The plan has the texts that EXPLAIN prints.
+    pub(super) has_texts: bool,
     pub permissions: Permissions,
     pub(super) catalog: Arc<Catalog>,
     pub(super) path: Arc<SearchPath>,

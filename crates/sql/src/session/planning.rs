@@ -38,6 +38,12 @@ impl Planned {
         Arc::ptr_eq(&self.catalog, &context.catalog)
             && (Arc::ptr_eq(&self.path, &context.path) || self.path.path == context.path.path)
             && self.is_of_user(context)
+            && self.has_wanted_texts(context)
+    }
+
+    /// It can be logged, if auto_explain may want that.
+    pub(super) fn has_wanted_texts(&self, context: &StatementContext) -> bool {
+        self.has_texts || !context.session.auto_explain.is_on()
     }
 
     /// The policies in it are those that hold for the user.
@@ -183,6 +189,7 @@ pub(super) fn plan_analyzed(
         positions: positions.into(),
         locks_rows,
         plan,
+        has_texts: inputs.explain,
         permissions,
         catalog: context.catalog.clone(),
         path: context.path.clone(),
@@ -244,6 +251,7 @@ pub(super) fn secure(context: &StatementContext, query: &mut Query, permissions:
 
 fn plan_inputs(context: &StatementContext, explain: bool) -> PlanInputs<'_> {
     let statistics = &*context.session.instance.cluster.engine;
+    let explain = explain || context.session.auto_explain.is_on();
     PlanInputs { catalog: &context.catalog, session: context, statistics, explain }
 }
 

@@ -27,7 +27,8 @@ pub(super) fn query_rows(context: &StatementContext, text: &str, (csn, command):
     let run = || {
         let caller = Arc::new(StatementContext::clone(context));
         let (context, planned) = plan_locked(&caller, tx, |context| plan_query(context, &statement.node, &[], false))?;
-        let mut running = execution(&context, tx, &planned, &Arc::from([]), Some(ReadView { csn, command }))?;
+        let mut running =
+            execution(&context, tx, &planned, &Arc::from([]), (Some(ReadView { csn, command }), &statement.source))?;
         let types: Vec<Oid> = running.plan().columns.iter().map(|column| column.ty).collect();
         let mut rows = Vec::new();
         while let Some(batch) = running.next_batch(BATCH_ROWS)? {

@@ -4,9 +4,10 @@ use melba_catalog::Storage;
 use melba_engine::{RowCounts, ScanCounts};
 use melba_types::{Datum, Oid, Result, TreeId, err};
 
+use super::backends::SessionCounts;
 use super::context::StatementContext;
 use super::maintained::MaintainedTable;
-use super::resets::SHARED;
+use super::resets::{IoSums, SHARED};
 
 /// The functions that reset; `None`: no such one.
 pub(super) fn reset_statistics(context: &StatementContext, source: &str, args: &[Datum]) -> Option<Result<Datum>> {
@@ -46,7 +47,14 @@ pub(super) fn reset_statistics(context: &StatementContext, source: &str, args: &
                 let hint = "Target must be \"archiver\", \"bgwriter\", \"checkpointer\", \"io\", \"recovery_prefetch\", \"slru\", or \"wal\".";
                 return Some(Err(error.hint(hint)));
             }
+            let sums = IoSums::now(instance);
             let mut kept = instance.resets.0.lock();
+            if wanted.contains(&"wal") {
+                kept.wal = sums.log;
+            }
+            if wanted.contains(&"io") {
+                kept.io = sums;
+            }
             wanted.into_iter().for_each(|target| _ = kept.shared.insert(target, now));
             done
         }
@@ -58,8 +66,17 @@ pub(super) fn reset_statistics(context: &StatementContext, source: &str, args: &
             instance.functions.reset(context.session.database_oid, Some(Oid(args[0].as_oid())));
             done
         }
+        "pg_stat_reset_backend_stats" => {
+            let pid = args[0].as_i32();
+            if let Some(backend) = instance.backends.get(pid) {
+                let mut kept = instance.resets.0.lock();
+                kept.sessions.retain(|pid, _| instance.backends.get(*pid).is_some());
+                kept.sessions.insert(pid, (now, SessionCounts::of_session(&backend)));
+            }
+            done
+        }
         // Nothing of the kind is counted.
-        "pg_stat_reset_replication_slot" | "pg_stat_reset_subscription_stats" | "pg_stat_reset_backend_stats" => done,
+        "pg_stat_reset_replication_slot" | "pg_stat_reset_subscription_stats" => done,
         _ => None,
     }
 }

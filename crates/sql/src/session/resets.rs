@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use melba_engine::{RowCounts, ScanCounts};
+use melba_engine::{BackgroundStep, IoCounts, RowCounts, ScanCounts, WalStatistics};
 use melba_types::{Oid, TreeId};
 use parking_lot::Mutex;
 
@@ -18,6 +18,20 @@ pub(super) struct Kept {
     pub trees: HashMap<TreeId, (RowCounts, ScanCounts)>,
     /// By the target's name.
     pub shared: HashMap<&'static str, i64>,
+    /// Those of pg_stat_io and pg_stat_wal.
+    pub io: IoSums,
+    pub wal: WalStatistics,
+    /// Those of pg_stat_get_backend_io, by session.
+    pub sessions: HashMap<i32, (i64, SessionCounts)>,
+}
+
+/// What the server has read and written.
+#[derive(Clone, Debug, Default)]
+pub(super) struct IoSums {
+    pub sessions: SessionCounts,
+    /// By kind of background work.
+    pub workers: [IoCounts; BackgroundStep::ALL.len()],
+    pub log: WalStatistics,
 }
 
 /// Targets of pg_stat_reset_shared.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use melba_catalog::{Catalog, acl, classes};
-use melba_engine::{Committing, Durability, Isolation};
+use melba_engine::{Committing, Durability, Isolation, io_counts};
 use melba_fmgr::FormatSettings;
 use melba_types::{DbError, Result, Severity, err};
 
@@ -19,6 +19,7 @@ use super::engine_settings::set_commit_delay;
 use super::language::languages;
 use super::names::SearchPath;
 use super::prepared::Prepared;
+use super::statement_counts::measure::count_commit;
 use super::statement_counts::tracking::Tracking;
 use super::transaction::{Block, IsolationLevel, Modes};
 use super::user::User;
@@ -40,6 +41,8 @@ pub(super) struct DerivedSettings {
     idle_timeout: Duration,
     idle_in_transaction_timeout: Duration,
     transaction_timeout: Duration,
+    /// track_io_timing.
+    pub io_timing: bool,
 }
 
 impl DerivedSettings {
@@ -58,6 +61,7 @@ impl DerivedSettings {
         state.engine().set_deadlock_timeout(milliseconds("deadlock_timeout"));
         let log = if state.instance.log().is_silent() { Policy::silent() } else { Policy::of(&settings) };
         state.follow_policy(&log);
+        state.auto_explain.configure(&settings);
         if let Some(client) = &state.log_source.client {
             client.set_application_name(settings.get("application_name").as_text());
         }
@@ -66,6 +70,7 @@ impl DerivedSettings {
             version: settings.version(),
             log,
             tracking: Tracking::of(&settings),
+            io_timing: settings.get("track_io_timing").as_bool(),
             user: Arc::new(user),
             format: Arc::new(format_settings(&settings)),
             statement_timeout: milliseconds("statement_timeout"),
@@ -246,6 +251,7 @@ impl Session {
         if self.state.settings_version() != self.derived.version {
             let derived = DerivedSettings::new(&self.state, &self.current_catalog());
             let before = std::mem::replace(&mut self.derived, derived);
+            io_counts::measure_times(self.derived.io_timing);
             if before.transaction_timeout != self.derived.transaction_timeout && self.transaction.is_some() {
                 self.watch_transaction();
             }
@@ -522,6 +528,7 @@ impl Session {
         // A session that has changed the catalog reads it next, one that has written much waits for the background, and a
         // transaction's notifications are sent before its client is told of the commit.
         let tx = &transaction.tx;
+        let before = io_counts::counted();
         let waits = !self.defers_commits || tx.has_catalog_changes() || tx.engine.is_large() || tx.has_notifications();
         if waits {
             let (_, warning) = tx.commit(self.derived.durability)?;
@@ -533,6 +540,7 @@ impl Session {
             };
         }
         self.detach_transaction();
+        count_commit(self, &io_counts::counted().since(&before));
         Ok(())
     }
 

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use melba_catalog::{Relation, RelationKind, Storage};
-use melba_engine::{DenseStatistics, RowCounts, WriteCounts};
+use melba_engine::{DenseStatistics, RowCounts};
 use melba_functions::text::io::truncate_name;
 use melba_toast::Method;
-use melba_types::numeric::Numeric;
 use melba_types::{Datum, Oid, Record, Result, TreeId, oids};
 
 use super::backends::{Counter, SessionCounts};
@@ -16,41 +15,10 @@ use super::context::StatementContext;
 use super::fetched::TreeCounts;
 use super::fetching::fetched_tree;
 use super::function_counts::function_value;
+use super::io_statistics::reset_time;
 use super::maintained::{MaintainedTable, MaintenanceCommand, MaintenanceRuns};
 use super::monitoring::monitoring_value;
 use super::reset::reset_statistics;
-
-/// pg_stat_get_wal: wal_records, wal_fpi, wal_bytes, wal_buffers_full, stats_reset. There are no full-page images, and
-/// the log's buffer grows instead of being full.
-pub(super) fn wal_statistics(context: &StatementContext) -> Datum {
-    let statistics = context.session.instance.cluster.engine.log_statistics();
-    let fields = vec![
-        Datum::Int8(statistics.records as i64),
-        Datum::Int8(0),
-        Datum::Numeric(Numeric::from(statistics.bytes as i64)),
-        Datum::Int8(0),
-        reset_time(context, "wal"),
-    ];
-    let types: [Oid; 5] = [oids::INT8, oids::INT8, oids::NUMERIC, oids::INT8, oids::TIMESTAMPTZ];
-    Datum::Record(Arc::new(Record { type_oid: oids::RECORD, field_types: types.into(), field_names: None, fields }))
-}
-
-/// pg_stat_get_io: backend_type, object, context, reads, read_bytes, read_time, writes, write_bytes, write_time,
-/// writebacks, writeback_time, extends, extend_bytes, extend_time, hits, evictions, reuses, fsyncs, fsync_time,
-/// stats_reset. Only the log is counted.
-pub(super) fn io_rows(context: &StatementContext) -> Vec<Vec<Datum>> {
-    let statistics = context.session.instance.cluster.engine.log_statistics();
-    let row = |backend: &'static str, written: WriteCounts| {
-        let mut row = vec![Datum::Null; 20];
-        (row[0], row[1], row[2]) = (Datum::text(backend), Datum::text("wal"), Datum::text("normal"));
-        row[6] = Datum::Int8(written.writes as i64);
-        row[7] = Datum::Numeric(Numeric::from(written.bytes as i64));
-        row[17] = Datum::Int8(written.syncs as i64);
-        row[19] = reset_time(context, "io");
-        row
-    };
-    vec![row("client backend", statistics.by_clients), row("walwriter", statistics.in_background)]
-}
 
 /// The small caches of PostgreSQL.
 const SLRUS: [&str; 8] = [
@@ -79,7 +47,7 @@ pub(super) fn counter(context: &StatementContext, source: &str, result: Oid, arg
             let reset = context.session.instance.resets.of_database(Oid(args[0].as_oid()));
             return Some(reset.map_or(Datum::Null, |(time, _)| Datum::Int8(time)));
         }
-        "db_session_time" | "db_active_time" | "db_idle_in_transaction_time" => {
+        "db_session_time" | "db_active_time" | "db_idle_in_transaction_time" | "db_blk_read_time" | "db_blk_write_time" => {
             return Some(Datum::Float8(time_of_database(context, name, Oid(args[0].as_oid()))));
         }
         "last_vacuum_time" | "last_analyze_time" => {
@@ -133,6 +101,8 @@ fn counter_of_table(context: &StatementContext, name: &str, table: Oid) -> Optio
     Some(match name {
         "numscans" => scans.scans,
         "tuples_returned" => scans.rows,
+        "blocks_fetched" => scans.blocks_hit + scans.blocks_read,
+        "blocks_hit" => scans.blocks_hit,
         // A row for each entry of an index; those of a table's indexes are added by the views.
         "tuples_fetched" if context.catalog.relation(table)?.kind == RelationKind::Index => scans.rows,
         "live_tuples" => live,
@@ -145,12 +115,6 @@ fn counter_of_table(context: &StatementContext, name: &str, table: Oid) -> Optio
     } as i64)
 }
 
-/// When statistics of the server were reset; at its start, if not since.
-fn reset_time(context: &StatementContext, target: &str) -> Datum {
-    let instance = &context.session.instance;
-    Datum::Int8(instance.resets.of_shared(target).unwrap_or(instance.started))
-}
-
 /// The number of sessions of a database, and its sessions' counts since a reset.
 fn sessions_of(context: &StatementContext, database: Oid) -> (usize, SessionCounts) {
     let instance = &context.session.instance;
@@ -159,10 +123,12 @@ fn sessions_of(context: &StatementContext, database: Oid) -> (usize, SessionCoun
     (now, counts.since(&before.unwrap_or_default()))
 }
 
-/// Milliseconds that sessions of a database were connected, worked, or waited within a transaction.
+/// Milliseconds that sessions of a database were connected, worked, waited within a transaction, or read and wrote blocks.
 fn time_of_database(context: &StatementContext, name: &str, database: Oid) -> f64 {
     let (_, counts) = sessions_of(context, database);
     let micros = match name {
+        "db_blk_read_time" => return counts.get(Counter::BlockReadNanos) as f64 / 1e6,
+        "db_blk_write_time" => return counts.get(Counter::BlockWriteNanos) as f64 / 1e6,
         "db_session_time" => counts.session_time,
         "db_active_time" => counts.get(Counter::ActiveTime),
         _ => counts.get(Counter::IdleInTransactionTime),
@@ -195,6 +161,8 @@ fn counter_of_database(context: &StatementContext, name: &str, database: Oid) ->
         "db_deadlocks" => counts.get(Counter::Deadlocks),
         "db_temp_files" => counts.get(Counter::TempFiles),
         "db_temp_bytes" => counts.get(Counter::TempBytes),
+        "db_blocks_fetched" => counts.get(Counter::BlocksHit) + counts.get(Counter::BlocksRead),
+        "db_blocks_hit" => counts.get(Counter::BlocksHit),
         "db_tuples_returned" => scans(false),
         "db_tuples_fetched" => scans(true),
         "db_tuples_inserted" => rows(|c| c.inserted),

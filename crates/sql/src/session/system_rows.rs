@@ -12,16 +12,18 @@ use super::backends::{Addresses, Backend};
 use super::backup::{backup_files, start_backup};
 use super::context::StatementContext;
 use super::event_state::{command_rows, dropped_object_rows};
+use super::io_statistics::io_rows;
 use super::listing::{cursor_rows, prepared_rows};
 use super::monitoring::monitoring_rows;
 use super::progress;
 use super::publish::{publication_rows, published_table_rows};
 use super::server_files::list_directory;
 use super::statement_counts::rows::statement_rows;
-use super::statistics::{compression_rows, io_rows, slru_rows};
+use super::statistics::{compression_rows, slru_rows};
 use super::system::unsupported_function;
 use super::two_phase::prepared_transaction_rows;
 use super::user::sees_activity_of;
+use super::workers;
 use melba_settings::Reconfigured;
 use melba_settings::configuration::Place;
 use melba_settings::table::{Context, Type, is_hidden};
@@ -342,7 +344,9 @@ fn activity_rows(context: &StatementContext, args: &[Datum]) -> Vec<Vec<Datum>> 
         (row[25], row[27], row[28]) = (Datum::Bool(false), Datum::Bool(false), Datum::Bool(false));
         row
     };
-    backends.iter().filter(|b| wanted.is_none_or(|pid| pid == b.pid)).map(row).collect()
+    let sessions = backends.iter().map(row);
+    let is_wanted = |row: &Vec<Datum>| wanted.is_none_or(|pid| matches!(row[1], Datum::Int4(of) if of == pid));
+    sessions.chain(workers::activity_rows(context)).filter(is_wanted).collect()
 }
 
 fn text_array(items: impl Iterator<Item = &'static str>) -> Datum {

@@ -1,5 +1,7 @@
 //! Sessions driven by messages, without sockets: the client's messages and the types of the answers.
 
+mod seen;
+
 use std::sync::Arc;
 
 use melba_engine::{Engine, EngineOptions};

@@ -16,7 +16,7 @@ use super::deferred;
 use super::execution::{Parameters, plain_evaluation, run_query};
 use super::outcome::Outcome;
 use super::temporary::{makes_temporary, with_temporary_schema};
-use super::{event_trigger, filling, maintenance, notify, vacuum};
+use super::{event_trigger, filling, library, maintenance, notify, vacuum};
 use melba_ddl::StatementText;
 use melba_parse::Statement;
 use melba_parse::command::tag;
@@ -60,6 +60,7 @@ statements! {
     VacuumStmt(_): UNNAMED => vacuum::run;
     CheckPointStmt(_): UNNAMED => maintenance::checkpoint;
     LockStmt(s): lock_mode(s) => lock_tables;
+    LoadStmt(_): UNNAMED => library::load;
     NotifyStmt(_): UNNAMED => notify::notify;
     ListenStmt(_): UNNAMED => notify::listen;
     UnlistenStmt(_): UNNAMED => notify::unlisten;

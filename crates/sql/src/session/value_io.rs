@@ -45,3 +45,28 @@ impl<'a> ValueIo<'a> {
         io::binary_in(self.context, ty, -1, bytes)
     }
 }
+
+/// `$1 = 'x', $2 = NULL`, each of at most `max` bytes.
+pub(super) fn parameter_list(context: &StatementContext, types: &[Oid], values: &[Datum], max: Option<usize>) -> String {
+    let io = ValueIo::new(context);
+    let types = types.iter().chain(std::iter::repeat(&Oid::INVALID));
+    let shown = values.iter().zip(types).enumerate().map(|(i, (value, ty))| {
+        let mut text = Vec::new();
+        match value {
+            Datum::Null => format!("${} = NULL", i + 1),
+            value if io.output(*ty, value, &mut text).is_ok() => {
+                format!("${} = {}", i + 1, quoted(&String::from_utf8_lossy(&text), max))
+            }
+            _ => format!("${} = ...", i + 1),
+        }
+    });
+    shown.collect::<Vec<_>>().join(", ")
+}
+
+/// In quotes; text beyond `max` bytes is replaced by three points.
+fn quoted(text: &str, max: Option<usize>) -> String {
+    let cut = max.filter(|max| text.len() > *max).map(|max| (0..=max).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0));
+    let shown = &text[..cut.unwrap_or(text.len())];
+    let dots = if cut.is_some() { "..." } else { "" };
+    format!("'{}{dots}'", shown.replace('\'', "''"))
+}

@@ -186,7 +186,7 @@ fn shape(frame: &Frame<'_>, variable: usize) -> Option<RecordFields> {
 fn is_current(frame: &Frame<'_>, prepared: &PreparedPiece) -> bool {
     Arc::ptr_eq(&prepared.catalog, &frame.context.catalog)
         && (Arc::ptr_eq(&prepared.path, &frame.context.path.path) || prepared.path == frame.context.path.path)
-        && !matches!(&prepared.kind, PieceKind::Query(planned) if !planned.is_of_user(&frame.context))
+        && !matches!(&prepared.kind, PieceKind::Query(planned) if !planned.is_of_user(&frame.context) || !planned.has_wanted_texts(&frame.context))
         && fits_records(frame, prepared)
 }
 
@@ -419,7 +419,7 @@ pub fn evaluate(frame: &mut Frame<'_>, e: &Expression, wanted: PieceUse<'_>) -> 
 fn only_value(frame: &mut Frame<'_>, e: &Expression, prepared: &PreparedPiece, planned: &Planned) -> Result<Typed> {
     let of_query = |error: DbError| error.context(format!("query: {}", shown(e)));
     let entered = frame.enter(Some(piece_of(e)));
-    let mut execution = execution(frame, prepared, planned).map_err(|error| of_piece(e, error))?;
+    let mut execution = execution(frame, e, prepared, planned).map_err(|error| of_piece(e, error))?;
     let columns = execution.plan().columns.clone();
     let [column] = &columns[..] else {
         let plural = if columns.len() == 1 { "" } else { "s" };
@@ -442,8 +442,8 @@ fn only_value(frame: &mut Frame<'_>, e: &Expression, prepared: &PreparedPiece, p
 }
 
 /// A query over the variables as they are now, begun.
-pub fn execution(frame: &Frame<'_>, prepared: &PreparedPiece, planned: &Planned) -> Result<Execution> {
-    execution::execution(&frame.context, &frame.tx, planned, &parameters(frame, prepared), frame.view)
+pub fn execution(frame: &Frame<'_>, e: &Expression, prepared: &PreparedPiece, planned: &Planned) -> Result<Execution> {
+    execution::execution(&frame.context, &frame.tx, planned, &parameters(frame, prepared), (frame.view, &e.text))
 }
 
 /// The values of a piece's parameters as they are now.

@@ -119,7 +119,7 @@ fn begin_prepared(frame: &mut Frame<'_>, piece: &Expression, prepared: &Prepared
         PieceKind::Query(planned) => {
             utility::note_use(frame);
             let parameters = expression::parameters(frame, prepared);
-            let outcome = execution::start_with(&frame.context, &frame.tx, planned, parameters, frame.view)?;
+            let outcome = execution::start_with(&frame.context, &frame.tx, planned, parameters, (frame.view, Some(&piece.text)))?;
             return rows_of(outcome, planned.positions.clone());
         }
         PieceKind::Simple(simple) => {
@@ -146,7 +146,7 @@ fn begin_text(frame: &mut Frame<'_>, text: &Arc<str>, types: &[Oid], values: Arc
     utility::note_use(frame);
     let plan = |context: &Arc<StatementContext>| planning::plan_cursor(context, &statement.node, types);
     let (context, planned) = execution::plan_locked(&frame.context, &frame.tx, plan)?;
-    let outcome = execution::start_with(&context, &frame.tx, &planned, values, frame.view)?;
+    let outcome = execution::start_with(&context, &frame.tx, &planned, values, (frame.view, Some(&statement.source)))?;
     rows_of(outcome, planned.positions)
 }
 
@@ -155,7 +155,7 @@ fn dynamic_execution(frame: &mut Frame<'_>, statement: &Statement, types: &[Oid]
     utility::note_use(frame);
     let plan = |context: &Arc<StatementContext>| planning::plan_text(context, &statement.node, types);
     let (context, planned) = execution::plan_locked(&frame.context, &frame.tx, plan)?;
-    execution::execution(&context, &frame.tx, &planned, values, frame.view)
+    execution::execution(&context, &frame.tx, &planned, values, (frame.view, &statement.source))
 }
 
 /// The text that EXECUTE runs.
@@ -246,7 +246,7 @@ fn run_prepared(frame: &mut Frame<'_>, piece: &Expression, prepared: &PreparedPi
         }
         PieceKind::Query(planned) => {
             utility::note_use(frame);
-            let execution = expression::execution(frame, prepared, planned)?;
+            let execution = expression::execution(frame, piece, prepared, planned)?;
             run_query(frame, execution, into, true)
         }
         PieceKind::Simple(_) => {

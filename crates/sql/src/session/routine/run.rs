@@ -127,7 +127,8 @@ impl FunctionRun {
         if is_query(&statement.node) {
             let planned = self.planned(at)?;
             let view = shares_view(&self.body.function).then_some(self.view);
-            let execution = execution::execution(&self.context, &self.tx, &planned.planned, &self.parameters, view)?;
+            let execution =
+                execution::execution(&self.context, &self.tx, &planned.planned, &self.parameters, (view, &statement.source))?;
             let shape = self.shape(planned.form, &execution.plan().columns);
             return Ok(Some(Last { execution, shape }));
         }

@@ -1,5 +1,7 @@
 //! The figures of a statement.
 
+use melba_engine::IoCounts;
+
 /// Times of one kind, in nanoseconds: their number, sum, extremes, and the sum of squared differences from the mean.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Times {
@@ -61,31 +63,25 @@ pub struct Counts {
     pub planning: Times,
     pub execution: Times,
     pub rows: u64,
-    /// Bytes of temporary files written.
-    pub temporary_bytes: u64,
+    pub io: IoCounts,
 }
 
 impl Counts {
     /// Of one execution; times in nanoseconds.
-    pub fn one(execution: u64, rows: u64, planning: Option<u64>, temporary_bytes: u64) -> Counts {
-        Counts {
-            planning: planning.map_or_else(Times::default, Times::one),
-            execution: Times::one(execution),
-            rows,
-            temporary_bytes,
-        }
+    pub fn one(execution: u64, rows: u64, planning: Option<u64>, io: IoCounts) -> Counts {
+        Counts { planning: planning.map_or_else(Times::default, Times::one), execution: Times::one(execution), rows, io }
     }
 
     /// Of an execution that continues.
-    pub fn more(execution: u64, rows: u64) -> Counts {
-        Counts { execution: Times { total: execution as f64, ..Times::default() }, rows, ..Counts::default() }
+    pub fn more(execution: u64, rows: u64, io: IoCounts) -> Counts {
+        Counts { execution: Times { total: execution as f64, ..Times::default() }, rows, io, ..Counts::default() }
     }
 
     pub fn add(&mut self, other: &Counts) {
         self.planning.add(&other.planning);
         self.execution.add(&other.execution);
         self.rows += other.rows;
-        self.temporary_bytes += other.temporary_bytes;
+        self.io.add(&other.io);
     }
 
     pub fn reset_extremes(&mut self) {
@@ -102,7 +98,7 @@ mod tests {
     fn sums_of_sums_are_those_of_all() {
         let of = |times: &[u64]| {
             let mut counts = Counts::default();
-            times.iter().for_each(|time| counts.add(&Counts::one(*time, 2, Some(*time), 1)));
+            times.iter().for_each(|time| counts.add(&Counts::one(*time, 2, Some(*time), IoCounts::default())));
             counts
         };
         let (mut sum, all) = (of(&[2, 4, 4]), of(&[2, 4, 4, 4, 5, 5, 7, 9]));

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use melba_engine::{IoCounts, io_counts};
 use melba_fmgr::Session as _;
 use melba_parse::command::is_query;
 use pg_query::NodeEnum;
 
 use super::super::Session;
-use super::super::activity::Counter;
 use super::super::prepared::Prepared;
 use super::counts::Counts;
 use super::{Key, identity};
@@ -18,20 +18,23 @@ pub struct Measured {
     /// The statement under which it is counted.
     pub prepared: Arc<Prepared>,
     began: Duration,
-    /// The session's total by then; none when an execution continues that was counted before.
-    temporary_bytes: Option<u64>,
+    /// What its thread had read and written by then.
+    io: IoCounts,
+    /// It was counted before.
+    is_resumed: bool,
 }
 
 impl Measured {
     /// Execution continues.
     pub fn resumed(prepared: &Arc<Prepared>, began: Duration) -> Measured {
-        Measured { prepared: prepared.clone(), began, temporary_bytes: None }
+        Measured { prepared: prepared.clone(), began, io: io_counts::counted(), is_resumed: true }
     }
 }
 
 /// A statement begins.
 #[inline]
 pub(in super::super) fn begin_measure(session: &mut Session, prepared: &Arc<Prepared>) -> Option<Measured> {
+    session.counted = None;
     let tracking = session.derived.tracking;
     let statement = prepared.statement.as_ref().filter(|_| tracking.is_identified);
     session.state.activity.set_query_id(statement.map_or(0, |_| prepared.identifier()));
@@ -44,23 +47,20 @@ pub(in super::super) fn begin_measure(session: &mut Session, prepared: &Arc<Prep
         node if !is_query(node) && !tracking.utility => return None,
         _ => prepared.clone(),
     };
-    let temporary_bytes = session.state.activity.count(Counter::TempBytes);
-    Some(Measured { prepared, began: session.context.monotonic(), temporary_bytes: Some(temporary_bytes) })
+    Some(Measured { prepared, began: session.context.monotonic(), io: io_counts::counted(), is_resumed: false })
 }
 
 /// It has returned rows, and may continue.
 #[inline]
-pub(in super::super) fn end_measure(session: &Session, measured: Option<Measured>, rows: u64) {
-    let Some(Measured { prepared, began, temporary_bytes }) = measured else { return };
+pub(in super::super) fn end_measure(session: &mut Session, measured: Option<Measured>, rows: u64) {
+    let Some(Measured { prepared, began, io, is_resumed }) = measured else { return };
+    let io = io_counts::counted().since(&io);
     let spent = session.context.monotonic().saturating_sub(began).as_nanos() as u64;
     let tracking = session.derived.tracking;
     let planning = if tracking.planning { prepared.compiled.take_planning_time() } else { None };
-    let counts = match temporary_bytes {
-        Some(before) => {
-            let temporary_bytes = session.state.activity.count(Counter::TempBytes).saturating_sub(before);
-            Counts::one(spent, rows, planning, temporary_bytes)
-        }
-        None => Counts::more(spent, rows),
+    let counts = match is_resumed {
+        false => Counts::one(spent, rows, planning, io),
+        true => Counts::more(spent, rows, io),
     };
     let key = Key {
         user: session.context.user.oid,
@@ -75,6 +75,16 @@ pub(in super::super) fn end_measure(session: &Session, measured: Option<Measured
     };
     let all = &session.state.instance.statements;
     all.count(&session.state.statements, key, &counts, tracking.max, session.statement_start, text);
+    session.counted = Some(key);
+}
+
+/// A commit that no statement of its own asked for has written the log: the last statement's changes.
+pub(in super::super) fn count_commit(session: &mut Session, io: &IoCounts) {
+    if let Some(key) = session.counted.take()
+        && io.log_records > 0
+    {
+        session.state.instance.statements.count_more(&session.state.statements, key, &Counts::more(0, 0, *io));
+    }
 }
 
 /// The number at a command tag's end.

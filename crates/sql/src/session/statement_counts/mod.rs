@@ -143,6 +143,16 @@ impl StatementCounts {
         session.by_key.lock().entry(key).or_default().add(counts);
     }
 
+    /// Counts more of an execution that the session has counted.
+    pub fn count_more(&self, session: &LocalCounts, key: Key, counts: &Counts) {
+        let mut by_key = session.by_key.lock();
+        match by_key.get_mut(&key) {
+            Some(own) => own.add(counts),
+            // Another session has asked for the counts meanwhile.
+            None => _ = by_key.insert(key, *counts),
+        }
+    }
+
     /// Forgets the statements that `is_meant` selects; all when `is_all`. `minmax_only`: they keep their counts except the least
     /// and greatest times.
     pub fn reset(&self, is_meant: impl Fn(&Key) -> bool, is_all: bool, minmax_only: bool, now: i64) {
@@ -167,6 +177,8 @@ mod session_tests;
 
 #[cfg(test)]
 mod tests {
+    use melba_engine::IoCounts;
+
     use super::*;
 
     fn key(query: i64) -> Key {
@@ -180,7 +192,7 @@ mod tests {
     }
 
     fn run(all: &StatementCounts, session: &LocalCounts, query: i64) {
-        all.count(session, key(query), &Counts::one(1000, 1, None, 0), 100, 7, || format!("statement {query}"));
+        all.count(session, key(query), &Counts::one(1000, 1, None, IoCounts::default()), 100, 7, || format!("statement {query}"));
     }
 
     #[test]
@@ -203,7 +215,7 @@ mod tests {
         let all = StatementCounts::default();
         let session = all.join();
         for query in 0..2 * LOCAL_MAX as i64 {
-            all.count(&session, key(query), &Counts::one(1, 0, None, 0), usize::MAX, 0, String::new);
+            all.count(&session, key(query), &Counts::one(1, 0, None, IoCounts::default()), usize::MAX, 0, String::new);
             assert!(session.by_key.lock().len() <= LOCAL_MAX);
         }
         assert_eq!(all.shared.lock().known.len(), 2 * LOCAL_MAX);

@@ -14,7 +14,7 @@ use super::{Key, Known};
 const COLUMNS: usize = 52;
 const TEMPORARY_BLOCK_BYTES: u64 = 8192;
 
-/// pg_stat_statements(showtext). Figures that are not counted are 0: blocks, their times, the log, JIT, workers.
+/// pg_stat_statements(showtext). Figures of what there is not are 0: dirtied and local blocks, JIT, workers.
 pub(in super::super) fn statement_rows(context: &StatementContext, show_text: bool) -> Vec<Vec<Datum>> {
     let mut shared = context.session.instance.statements.shared.lock();
     shared.gather();
@@ -42,12 +42,20 @@ fn statement_row(context: &StatementContext, key: &Key, known: &Known, show_text
     row[11] = count(counts.execution.count);
     row[12..17].clone_from_slice(&times(&counts.execution));
     row[17] = count(counts.rows);
-    row[27] = count(counts.temporary_bytes.div_ceil(TEMPORARY_BLOCK_BYTES));
-    // Times of blocks, and of JIT's steps.
+    let io = &counts.io;
+    (row[18], row[19], row[21]) = (count(io.block_hits), count(io.block_reads), count(io.block_writes));
+    let temporary = |bytes: u64| count(bytes.div_ceil(TEMPORARY_BLOCK_BYTES));
+    (row[26], row[27]) = (temporary(io.temp_read_bytes), temporary(io.temp_write_bytes));
+    // Times of local blocks, and of JIT's steps.
     for at in (28..34).chain([39, 41, 43, 45, 47]) {
         row[at] = Datum::Float8(0.0);
     }
-    row[36] = Datum::Numeric(Numeric::from(0i64));
+    let shared = [io.block_read_nanos, io.block_write_nanos].map(|nanos| milliseconds(nanos as f64));
+    let temporary = [io.temp_read_nanos, io.temp_write_nanos].map(|nanos| milliseconds(nanos as f64));
+    row[28..30].clone_from_slice(&shared);
+    row[32..34].clone_from_slice(&temporary);
+    row[34] = count(io.log_records);
+    row[36] = Datum::Numeric(Numeric::from(io.log_bytes as i64));
     row[50] = Datum::Int8(known.since);
     row[51] = Datum::Int8(known.minmax_since);
     row
