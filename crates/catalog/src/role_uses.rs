@@ -33,13 +33,14 @@ impl RoleDependency {
 /// Every use of a role by OID of the object, databases included, large objects not. The bootstrap superuser and
 /// predefined roles cannot be dropped and are left out.
 pub fn role_uses(catalog: &Catalog) -> Vec<RoleDependency> {
-    let mut uses: Vec<RoleDependency> = catalog.user_objects().iter().flat_map(|o| of_object(catalog, o)).collect();
+    let mut uses: Vec<RoleDependency> = catalog.user_objects().iter().flat_map(|o| roles_of(catalog, o)).collect();
     uses.retain(|u| u.role.0 >= classes::FIRST_USER_OID);
     uses.sort_by_key(|u| (u.object.object, u.object.class, u.object.sub));
     uses
 }
 
-fn of_object(catalog: &Catalog, object: &Object) -> Vec<RoleDependency> {
+/// The roles that an object mentions.
+pub fn roles_of(catalog: &Catalog, object: &Object) -> Vec<RoleDependency> {
     let none = None;
     // A composite type has a relation as its part, a table a row type as its.
     let is_composite = |oid: Oid| catalog.relation(oid).is_some_and(|r| r.kind == RelationKind::Composite);

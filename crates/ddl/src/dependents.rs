@@ -266,7 +266,7 @@ pub fn lock_dropped(ddl: &Ddl<'_>, catalog: &Catalog, address: ObjectAddress) ->
     };
     match relation {
         Some(relation) => ddl.lock_relation(relation, RelationLockMode::AccessExclusive),
-        None => ddl.lock_object_exclusively(address.class, oid),
+        None => ddl.lock_object_exclusively(ddl.tx().database, address.class, oid),
     }
 }
 

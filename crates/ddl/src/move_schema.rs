@@ -23,7 +23,7 @@ use crate::stored_text::{rewriting_dependents, rewriting_users_of};
 use crate::table::relation::put_relation;
 use crate::text_search::{is_text_search, move_text_search};
 use crate::types::array::array_type_name;
-use crate::types::named::{named_type, require_defined};
+use crate::types::named::{open_type, require_defined};
 use crate::words::check_kind;
 
 pub fn alter_schema(ddl: &Ddl<'_>, s: &AlterObjectSchemaStmt) -> Result<()> {
@@ -41,7 +41,7 @@ pub fn alter_schema(ddl: &Ddl<'_>, s: &AlterObjectSchemaStmt) -> Result<()> {
             move_relation(ddl, &relation, target)
         }
         kind @ (ObjectType::ObjectType | ObjectType::ObjectDomain) => {
-            let ty = named_type(ddl, s.object.as_deref())?;
+            let ty = open_type(ddl, s.object.as_deref())?;
             require_defined(ddl, &ty)?;
             let target = ddl.namespace_for_creation(Some(&s.newschema))?;
             ddl.require_type_owner(&ty)?;

@@ -23,7 +23,7 @@ use crate::routine::find::RoutineName;
 use crate::statistics::alter::{give_statistics, named_statistics};
 use crate::table::relation::put_relation;
 use crate::text_search::{is_text_search, own_text_search};
-use crate::types::named::named_type;
+use crate::types::named::open_type;
 
 pub fn alter_owner(ddl: &Ddl<'_>, s: &AlterOwnerStmt) -> Result<()> {
     let spec = s.newowner.as_ref().ok_or_else(|| DbError::internal("OWNER TO without a role"))?;
@@ -49,7 +49,7 @@ pub fn alter_owner(ddl: &Ddl<'_>, s: &AlterOwnerStmt) -> Result<()> {
             Ok(())
         }
         ObjectType::ObjectType | ObjectType::ObjectDomain => {
-            let ty = named_type(ddl, object)?;
+            let ty = open_type(ddl, object)?;
             ddl.require_type_owner(&ty)?;
             refuse_type_of_other(ddl, &ty, "type")?;
             refuse_multirange(ddl, &ty)?;

@@ -34,7 +34,7 @@ use crate::text_search::{is_text_search, rename_text_search};
 use crate::trigger::rename_trigger;
 use crate::types::array::{array_type_name, free_type_name};
 use crate::types::domain::rename_domain_constraint;
-use crate::types::named::{named_type, require_defined};
+use crate::types::named::{open_type, require_defined};
 use crate::words::check_kind;
 
 pub fn rename(ddl: &Ddl<'_>, s: &RenameStmt) -> Result<()> {
@@ -82,7 +82,7 @@ pub fn rename(ddl: &Ddl<'_>, s: &RenameStmt) -> Result<()> {
             Ok(())
         }
         ObjectType::ObjectType | ObjectType::ObjectDomain => {
-            rename_named_type(ddl, kind, &*named_type(ddl, s.object.as_deref())?, &s.newname)
+            rename_named_type(ddl, kind, &*open_type(ddl, s.object.as_deref())?, &s.newname)
         }
         ObjectType::ObjectDomconstraint => rename_domain_constraint(ddl, s),
         kind if RoutineName::is_routine(kind) => rename_routine(ddl, kind, s.object.as_deref(), &s.newname),

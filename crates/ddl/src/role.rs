@@ -342,6 +342,8 @@ pub fn drop_role(ddl: &Ddl<'_>, s: &DropRoleStmt) -> Result<()> {
             }
             bail!(UNDEFINED_OBJECT, "role \"{}\" does not exist", spec.rolename);
         };
+        // Nobody makes anything that mentions it meanwhile.
+        ddl.lock_object_exclusively(Oid::INVALID, classes::PG_AUTHID, oid)?;
         let role = locked_role(ddl, oid)?;
         if oid == ddl.user() {
             bail!(OBJECT_IN_USE, "current user cannot be dropped");

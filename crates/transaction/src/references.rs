@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use hashbrown::HashSet;
+use melba_catalog::role_uses::roles_of;
 use melba_catalog::{Catalog, Object, ObjectAddress, ObjectChange, classes, dependencies, encode_change};
 use melba_engine::{LockTag, RelationLockMode, Wait};
 use melba_types::{DbError, Oid, Result, bail, err};
@@ -52,6 +53,7 @@ fn changes_alone(object: &Object) -> bool {
             | Object::TextSearchDictionary(_)
             | Object::TextSearchConfig(_)
             | Object::EventTrigger(_)
+            | Object::ExtendedStatistics(_)
     )
 }
 
@@ -81,15 +83,22 @@ impl Tx {
         Ok(())
     }
 
-    /// Locks what the changed objects depend on since they were changed.
+    /// Locks what the changed objects depend on since they were changed, roles too, and what is commented on.
     ///
     /// # Errors
     /// 42704 for an object that another transaction has dropped meanwhile; 3F000 for the schema of a relation.
     pub(super) fn lock_referenced(&self, changed: &[(Object, Arc<Catalog>)]) -> Result<()> {
         let mut seen = HashSet::new();
-        let mut locked = HashSet::new();
-        for (changed, _) in changed.iter().filter(|(object, _)| !matches!(object, Object::Description(_))) {
+        let (mut locked, mut locked_roles) = (HashSet::new(), HashSet::new());
+        for (changed, _) in changed {
             let address = changed.address();
+            if let Object::Description(_) = changed {
+                let described = ObjectAddress { sub: 0, ..address };
+                if may_go(described) && locked.insert(described) {
+                    self.lock_used(changed, described)?;
+                }
+                continue;
+            }
             if !seen.insert(address) {
                 continue;
             }
@@ -98,7 +107,18 @@ impl Tx {
             let referenced = |object: &Object| {
                 dependencies(object).into_iter().map(|d| ObjectAddress { sub: 0, ..d.referenced }).collect::<HashSet<_>>()
             };
-            let before = self.cluster.catalog(self.database).object(address).map(|o| referenced(&o)).unwrap_or_default();
+            let committed = self.cluster.catalog(self.database);
+            let old = committed.object(address);
+            let roles = |catalog: &Catalog, object: &Object| {
+                roles_of(catalog, object).into_iter().map(|u| u.role).collect::<HashSet<_>>()
+            };
+            let old_roles = old.as_ref().map(|o| roles(&committed, o)).unwrap_or_default();
+            for role in roles(&self.catalog(), &object) {
+                if role.0 >= classes::FIRST_USER_OID && !old_roles.contains(&role) && locked_roles.insert(role) {
+                    self.lock_role(role)?;
+                }
+            }
+            let before = old.map(|o| referenced(&o)).unwrap_or_default();
             for used in referenced(&object) {
                 if used != address && !before.contains(&used) && may_go(used) && locked.insert(used) {
                     self.lock_used(&object, used)?;
@@ -106,6 +126,17 @@ impl Tx {
             }
         }
         Ok(())
+    }
+
+    fn lock_role(&self, role: Oid) -> Result<()> {
+        let has_role = |catalog: &Catalog| catalog.role(role).is_some();
+        let gone = || err!(UNDEFINED_OBJECT, "role {role} was concurrently dropped");
+        if !has_role(&self.cluster.catalog(self.database)) {
+            return if has_role(&self.catalog()) { Ok(()) } else { Err(gone()) };
+        }
+        let tag = LockTag::Object { database: Oid::INVALID.0, class: classes::PG_AUTHID.0, object: role.0 };
+        self.engine.lock_object(tag, RelationLockMode::AccessShare, Wait::Block)?;
+        if has_role(&self.cluster.catalog(self.database)) { Ok(()) } else { Err(gone()) }
     }
 
     fn lock_used(&self, by: &Object, used: ObjectAddress) -> Result<()> {

@@ -380,9 +380,9 @@ impl<'a> Lookup<'a> {
         Ok(())
     }
 
-    /// Keeps others from using an object of this database that is no relation until the transaction ends.
-    pub fn lock_object_exclusively(&self, class: Oid, object: Oid) -> Result<()> {
-        let tag = LockTag::Object { database: self.tx.database.0, class: class.0, object: object.0 };
+    /// Keeps others from using an object that is no relation until the transaction ends.
+    pub fn lock_object_exclusively(&self, database: Oid, class: Oid, object: Oid) -> Result<()> {
+        let tag = LockTag::Object { database: database.0, class: class.0, object: object.0 };
         self.tx.engine.lock_object(tag, RelationLockMode::AccessExclusive, Wait::Block)?;
         Ok(())
     }

@@ -17,7 +17,7 @@ use crate::context::Ddl;
 use crate::routine::aggregate::{option_name, type_name};
 use crate::routine::internal::require_fitting_source;
 use crate::types::array::{bare_type, free_type_name, put_array_type};
-use crate::types::named::{require_defined, type_named};
+use crate::types::named::{open_type_named, require_defined};
 use crate::types::shell::{own_shell, put_shell};
 
 /// The attributes of CREATE TYPE.
@@ -444,7 +444,7 @@ impl TypeFunction {
 
 /// ALTER TYPE ... SET (...).
 pub fn alter_base(ddl: &Ddl<'_>, s: &AlterTypeStmt) -> Result<()> {
-    let ty = type_named(ddl, &strings(&s.type_name))?;
+    let ty = open_type_named(ddl, &strings(&s.type_name))?;
     require_defined(ddl, &ty)?;
     let (mut storage, mut subscript) = (None, None);
     let mut functions: Vec<(&TypeFunction, Option<Vec<&str>>)> = Vec::new();

@@ -17,7 +17,7 @@ use crate::table::builder::TableBuilder;
 use crate::table::create::add_column_definition;
 use crate::table::relation::{bare_relation, put_relation_with_row_type};
 use crate::types::array::{bare_type, free_type_name, new_type_name, put_array_type};
-use crate::types::named::{named_type, require_defined};
+use crate::types::named::{open_type, require_defined};
 use crate::types::shell::own_shell;
 
 pub fn create_enum(ddl: &Ddl<'_>, s: &CreateEnumStmt) -> Result<()> {
@@ -58,7 +58,7 @@ pub fn create_enum(ddl: &Ddl<'_>, s: &CreateEnumStmt) -> Result<()> {
 pub fn alter_enum(ddl: &Ddl<'_>, s: &AlterEnumStmt) -> Result<()> {
     let names = strings(&s.type_name);
     let list = pg_query::protobuf::Node { node: Some(N::List(pg_query::protobuf::List { items: s.type_name.clone() })) };
-    let ty = named_type(ddl, Some(&list))?;
+    let ty = open_type(ddl, Some(&list))?;
     require_defined(ddl, &ty)?;
     if ty.type_kind != TypeKind::Enum {
         bail!(WRONG_OBJECT_TYPE, "{} is not an enum", names.join("."));

@@ -20,7 +20,7 @@ use crate::naming::unused_constraint_name;
 use crate::table::relation::{bare_relation, new_column};
 use crate::types::array::{new_type_name, put_array_type};
 use crate::types::domain_columns::check_domain_columns;
-use crate::types::named::type_named;
+use crate::types::named::{open_type_named, type_named};
 
 pub fn create_domain(ddl: &Ddl<'_>, s: &CreateDomainStmt) -> Result<()> {
     let (namespace, name, shell) = new_type_name(ddl, &strings(&s.domainname))?;
@@ -152,7 +152,7 @@ fn domain_constraint(ddl: &Ddl<'_>, c: &Constraint, domain: &Type, others: &[Row
 
 /// ALTER DOMAIN, except the forms that other objects share.
 pub fn alter_domain(ddl: &Ddl<'_>, s: &AlterDomainStmt) -> Result<()> {
-    let domain = domain_by_name(ddl, &strings(&s.type_name))?;
+    let domain = open_domain(ddl, &strings(&s.type_name))?;
     ddl.require_type_owner(&domain)?;
     let info = domain.domain.as_deref().cloned().ok_or_else(|| DbError::internal("domain without definition"))?;
     match s.subtype.as_str() {
@@ -188,7 +188,15 @@ pub fn alter_domain(ddl: &Ddl<'_>, s: &AlterDomainStmt) -> Result<()> {
 
 /// The domain of a name.
 pub fn domain_by_name(ddl: &Ddl<'_>, names: &[&str]) -> Result<Arc<Type>> {
-    let ty = type_named(ddl, names)?;
+    require_domain(ddl, type_named(ddl, names)?)
+}
+
+/// The same; others cannot change or drop it until the transaction ends.
+fn open_domain(ddl: &Ddl<'_>, names: &[&str]) -> Result<Arc<Type>> {
+    require_domain(ddl, open_type_named(ddl, names)?)
+}
+
+fn require_domain(ddl: &Ddl<'_>, ty: Arc<Type>) -> Result<Arc<Type>> {
     match ty.domain {
         Some(_) => Ok(ty),
         None => bail!(WRONG_OBJECT_TYPE, "{} is not a domain", ddl.catalog().type_name(ty.oid, ddl.path())),
@@ -212,7 +220,7 @@ pub fn rename_domain_constraint(ddl: &Ddl<'_>, s: &RenameStmt) -> Result<()> {
         Some(N::List(list)) => strings(&list.items),
         _ => vec![],
     };
-    let domain = domain_by_name(ddl, &names)?;
+    let domain = open_domain(ddl, &names)?;
     ddl.require_type_owner(&domain)?;
     let row = domain_constraint_by_name(ddl, &domain, &s.subname)?;
     if let Ok(taken) = domain_constraint_by_name(ddl, &domain, &s.newname) {

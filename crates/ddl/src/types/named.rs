@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_catalog::Type;
+use melba_catalog::{Type, classes};
 use melba_parse::nodes::strings;
 use melba_types::{Result, err};
 use pg_query::protobuf::Node;
@@ -24,6 +24,29 @@ pub fn named_type(ddl: &Ddl<'_>, object: Option<&Node>) -> Result<Arc<Type>> {
             array.ok_or_else(|| err!(UNDEFINED_OBJECT, "type \"{}[]\" does not exist", names.join(".")))
         }
         _ => Ok(found),
+    }
+}
+
+/// The same; others cannot change or drop it until the transaction ends.
+pub fn open_type(ddl: &Ddl<'_>, object: Option<&Node>) -> Result<Arc<Type>> {
+    locked(ddl, || named_type(ddl, object))
+}
+
+/// The type of a name; others cannot change or drop it until the transaction ends.
+pub fn open_type_named(ddl: &Ddl<'_>, names: &[&str]) -> Result<Arc<Type>> {
+    locked(ddl, || type_named(ddl, names))
+}
+
+fn locked(ddl: &Ddl<'_>, find: impl Fn() -> Result<Arc<Type>>) -> Result<Arc<Type>> {
+    let mut found = find()?;
+    loop {
+        ddl.lock_database_object(ddl.tx().database, classes::PG_TYPE, found.oid)?;
+        // During the wait, the name may have got another type.
+        let now = find()?;
+        if now.oid == found.oid {
+            return Ok(now);
+        }
+        found = now;
     }
 }
 
