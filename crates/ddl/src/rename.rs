@@ -107,6 +107,11 @@ fn rename_schema(ddl: &Ddl<'_>, from: &str, to: &str) -> Result<()> {
         // PostgreSQL lets a superuser do it, and does not work any more then.
         return Err(DbError::unsupported("renaming a built-in schema"));
     }
+    // Texts of new objects have the name.
+    ddl.lock_object_exclusively(ddl.tx().database, classes::PG_NAMESPACE, namespace.oid)?;
+    let catalog = ddl.catalog();
+    let namespace = ddl.namespace(from).ok().filter(|now| now.oid == namespace.oid);
+    let namespace = namespace.ok_or_else(|| err!(INVALID_SCHEMA_NAME, "schema \"{from}\" does not exist"))?;
     let members = catalog.relations_in(namespace.oid).filter(|r| r.index.is_none()).map(|r| r.oid);
     let functions = catalog.functions_in(namespace.oid).map(|f| f.oid);
     let types = catalog.types_in(namespace.oid).map(|t| t.oid);

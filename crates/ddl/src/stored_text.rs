@@ -6,11 +6,11 @@ use melba_analyze::{AnalyzedRule, Expected, RoutineScope, analyze_in_routine, ro
 use melba_catalog::row_security::policies_of;
 use melba_catalog::rules::rules_of;
 use melba_catalog::{
-    Column, Constraint, DomainInfo, ExtendedStatistics, Function, IndexInfo, IndexKey, Object, ObjectAddress, Policy, Relation,
-    RewriteRule, Trigger, Type, classes,
+    Catalog, Column, Constraint, DomainInfo, ExtendedStatistics, Function, IndexInfo, IndexKey, Object, ObjectAddress,
+    ObjectChange, Policy, Relation, RewriteRule, Trigger, Type, classes, encode_change,
 };
 use melba_tree::{Expr, Query};
-use melba_types::{DbError, Oid, Result};
+use melba_types::{DbError, Oid, Result, bail};
 
 use crate::context::Ddl;
 use crate::privileges::policy::{print_policy, stored_policy_condition};
@@ -43,8 +43,17 @@ pub fn rewriting_dependents(ddl: &Ddl<'_>, relation: Oid, change: impl FnOnce() 
     print_texts(ddl, kept)
 }
 
-/// The same for an object that is no relation.
+/// The same for an object that is no relation. Waits for transactions whose new objects mention it.
+///
+/// # Errors
+/// XX000 when another transaction has changed it during the wait.
 pub fn rewriting_users_of(ddl: &Ddl<'_>, of: ObjectAddress, change: impl FnOnce() -> Result<()>) -> Result<()> {
+    let before = ddl.catalog();
+    ddl.lock_object_exclusively(ddl.tx().database, of.class, of.object)?;
+    let row = |catalog: &Catalog| catalog.object(of).map(|o| encode_change(ddl.tx().database, &ObjectChange::Put(o)));
+    if row(&before) != row(&ddl.catalog()) {
+        bail!(INTERNAL_ERROR, "tuple concurrently updated");
+    }
     let mut kept = Vec::new();
     keep_users(ddl, of, &mut kept)?;
     change()?;

@@ -16,7 +16,7 @@ use super::Tx;
 
 /// A name that no two objects of a catalog share.
 #[derive(PartialEq, Eq, Hash)]
-struct UniqueName {
+pub(super) struct UniqueName {
     class: Oid,
     /// PostgreSQL's index, its columns and the object's values.
     index: &'static str,
@@ -26,7 +26,7 @@ struct UniqueName {
 
 impl UniqueName {
     /// `None` for an object without a name, or with one that a table's lock reserves for it.
-    fn of(object: &Object) -> Option<UniqueName> {
+    pub(super) fn of(object: &Object) -> Option<UniqueName> {
         let (class, index, columns, values) = match object {
             Object::Relation(r) => {
                 let values = format!("{}, {}", r.name, r.namespace);

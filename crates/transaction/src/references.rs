@@ -13,6 +13,7 @@ use melba_engine::{LockTag, RelationLockMode, Wait};
 use melba_types::{DbError, Oid, Result, bail, err};
 
 use super::Tx;
+use super::names::UniqueName;
 
 /// PostgreSQL's word for an object of a class that others may use; `None` for parts of other objects and for what is never dropped alone.
 fn word(class: Oid) -> Option<&'static str> {
@@ -39,22 +40,43 @@ fn may_go(address: ObjectAddress) -> bool {
     is_public || is_of_users && !(is_class && address.object.0 >= classes::FIRST_EXTENSION_OID)
 }
 
-/// Whether changes of an object are not serialized by a lock of the relation that it is or belongs to.
-fn changes_alone(object: &Object) -> bool {
-    matches!(
+/// Whether two transactions could change an object at the same time: roles, databases, extensions, casts and privileges have locks of their own.
+fn is_guarded(object: &Object) -> bool {
+    !matches!(
         object,
-        Object::Namespace(_)
-            | Object::Type(_)
-            | Object::Function(_)
-            | Object::Operator(_)
-            | Object::OperatorFamily(_)
-            | Object::OperatorClass(_)
-            | Object::Collation(_)
-            | Object::TextSearchDictionary(_)
-            | Object::TextSearchConfig(_)
-            | Object::EventTrigger(_)
-            | Object::ExtendedStatistics(_)
+        Object::Description(_)
+            | Object::Role(_)
+            | Object::Database(_)
+            | Object::Extension(_)
+            | Object::Cast(_)
+            | Object::DefaultAcl(_)
+            | Object::Granted(_)
     )
+}
+
+/// The relation that an object is, or that it is a part of.
+fn relation_of(object: &Object) -> Option<Oid> {
+    let relation = match object {
+        Object::Relation(r) => r.oid,
+        Object::Constraint(c) => c.relation,
+        Object::Trigger(t) => t.table,
+        Object::Policy(p) => p.table,
+        Object::Rule(r) => r.table,
+        Object::ExtendedStatistics(s) => s.table,
+        _ => return None,
+    };
+    relation.is_valid().then_some(relation)
+}
+
+/// Whether stored texts that mention an object still mean it: they have its name, and the labels of an enum.
+fn is_named_alike(before: &Object, after: &Object) -> bool {
+    let has_labels = match (before, after) {
+        (Object::Type(before), Object::Type(after)) => {
+            before.labels.iter().all(|(oid, _, label)| after.labels.iter().any(|l| l.0 == *oid && l.2 == *label))
+        }
+        _ => true,
+    };
+    has_labels && UniqueName::of(before) == UniqueName::of(after)
 }
 
 impl Tx {
@@ -65,10 +87,15 @@ impl Tx {
     /// XX000 when another transaction has changed or dropped one meanwhile.
     pub(super) fn lock_changed(&self, changed: &[(Object, Arc<Catalog>)]) -> Result<()> {
         let row = |object| encode_change(self.database, &ObjectChange::Put(object)).value;
-        for (object, then) in changed.iter().filter(|(object, _)| changes_alone(object)) {
+        for (object, then) in changed.iter().filter(|(object, _)| is_guarded(object)) {
             let address = object.address();
             // What this transaction has made is seen by nobody else.
             let Some(before) = then.object(address) else { continue };
+            if let Some(relation) = relation_of(object) {
+                // Who drops it has this lock only.
+                let tag = LockTag::Relation { database: self.database.0, relation: relation.0 };
+                self.engine.lock_object(tag, RelationLockMode::AccessShare, Wait::Block)?;
+            }
             let tag = LockTag::Object { database: self.database.0, class: address.class.0, object: address.object.0 };
             self.engine.lock_object(tag, RelationLockMode::ShareUpdateExclusive, Wait::Block)?;
             let now = self.cluster.catalog(self.database);
@@ -86,16 +113,18 @@ impl Tx {
     /// Locks what the changed objects depend on since they were changed, roles too, and what is commented on.
     ///
     /// # Errors
-    /// 42704 for an object that another transaction has dropped meanwhile; 3F000 for the schema of a relation.
+    /// 42704 for an object that another transaction has dropped meanwhile, 3F000 for the schema of a relation; XX000 for one that has another name now.
     pub(super) fn lock_referenced(&self, changed: &[(Object, Arc<Catalog>)]) -> Result<()> {
         let mut seen = HashSet::new();
         let (mut locked, mut locked_roles) = (HashSet::new(), HashSet::new());
-        for (changed, _) in changed {
+        for (changed, then) in changed {
             let address = changed.address();
             if let Object::Description(_) = changed {
                 let described = ObjectAddress { sub: 0, ..address };
-                if may_go(described) && locked.insert(described) {
-                    self.lock_used(changed, described)?;
+                // Rows of pg_description may be about nothing.
+                let is_there = then.object(described).is_some();
+                if is_there && may_go(described) && locked.insert(described) {
+                    self.lock_used(changed, described, then)?;
                 }
                 continue;
             }
@@ -119,9 +148,14 @@ impl Tx {
                 }
             }
             let before = old.map(|o| referenced(&o)).unwrap_or_default();
-            for used in referenced(&object) {
-                if used != address && !before.contains(&used) && may_go(used) && locked.insert(used) {
-                    self.lock_used(&object, used)?;
+            for used in referenced(&object).into_iter().filter(|used| *used != address && !before.contains(used)) {
+                // Texts have the names of schemas, too.
+                let namespace = then.object(used).and_then(|o| o.namespace());
+                let namespace = namespace.map(|object| ObjectAddress { class: classes::PG_NAMESPACE, object, sub: 0 });
+                for used in namespace.into_iter().chain([used]) {
+                    if may_go(used) && locked.insert(used) {
+                        self.lock_used(&object, used, then)?;
+                    }
                 }
             }
         }
@@ -139,7 +173,8 @@ impl Tx {
         if has_role(&self.cluster.catalog(self.database)) { Ok(()) } else { Err(gone()) }
     }
 
-    fn lock_used(&self, by: &Object, used: ObjectAddress) -> Result<()> {
+    /// `then`: the committed catalog when the using object was made.
+    fn lock_used(&self, by: &Object, used: ObjectAddress, then: &Catalog) -> Result<()> {
         let Some(word) = word(used.class) else { return Ok(()) };
         let gone = || err!(UNDEFINED_OBJECT, "referenced {word} was concurrently dropped");
         let Some(found) = self.cluster.catalog(self.database).object(used) else {
@@ -152,8 +187,11 @@ impl Tx {
             class => LockTag::Object { database, class: class.0, object },
         };
         self.engine.lock_object(tag, RelationLockMode::AccessShare, Wait::Block)?;
-        if self.cluster.catalog(self.database).object(used).is_some() {
-            return Ok(());
+        let before = then.object(used).unwrap_or_else(|| found.clone());
+        match self.cluster.catalog(self.database).object(used) {
+            Some(after) if is_named_alike(&before, &after) => return Ok(()),
+            Some(_) => bail!(INTERNAL_ERROR, "tuple concurrently updated"),
+            None => {}
         }
         Err(match (by, found) {
             (Object::Relation(_), Object::Namespace(n)) => missing_schema(&n.name),

@@ -332,6 +332,8 @@ mod auto_explain_tests;
 #[cfg(test)]
 mod catalog_tests;
 #[cfg(test)]
+mod dependency_tests;
+#[cfg(test)]
 mod detach_tests;
 #[cfg(test)]
 mod event_tests;
