@@ -256,7 +256,7 @@ pub struct TableSource {
     pub kinds: Arc<[Kind]>,
     /// Virtual columns, computed from the projection; they count as further columns of it.
     pub virtuals: Vec<Expression>,
-    /// The outputs are the projection, in order, and nothing is computed.
+    /// The outputs are the first columns of the projection, in order, and nothing is computed. Conditions read those behind.
     pub plain: bool,
 }
 
@@ -267,8 +267,22 @@ pub struct ZoneFilter {
     pub column: usize,
     pub op: melba_engine::ZoneOp,
     pub value: Expression,
-    /// The value is an array, any element of which will do.
-    pub any: bool,
+    pub form: ZoneForm,
+    /// The condition of the filter that this is: a row whose value satisfies the comparison passes it, and no other row does. Patterns
+    /// may also leave out rows that have their prefix.
+    pub condition: usize,
+}
+
+/// What is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ZoneForm {
+    Value,
+    /// Any element of an array will do.
+    Array,
+    /// Text that starts as a LIKE pattern (or, `regex`, a regular expression) does.
+    Pattern {
+        regex: bool,
+    },
 }
 
 #[derive(Debug)]

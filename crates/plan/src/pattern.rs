@@ -11,6 +11,13 @@ pub fn like_exact(pattern: &str) -> Option<String> {
     is_all.then_some(text)
 }
 
+/// The prefix that a LIKE pattern demands, if it demands nothing else.
+pub fn like_only_prefix(pattern: &str) -> Option<String> {
+    let start = pattern.trim_end_matches('%');
+    // An escaped wildcard at the end is part of the text.
+    start.len().lt(&pattern.len()).then(|| like_exact(start)).flatten()
+}
+
 /// The text before a pattern's first wildcard, and whether the pattern ends there.
 fn like_start(pattern: &str) -> (String, bool) {
     let mut out = String::new();
@@ -72,6 +79,21 @@ mod tests {
         assert_eq!(regex_prefix("abc"), "");
         assert_eq!(regex_prefix("^a|b"), "");
         assert_eq!(regex_prefix("^(ab)c$"), "");
+    }
+
+    #[test]
+    fn some_patterns_demand_a_prefix_only() {
+        for (pattern, prefix) in [
+            ("ab%", Some("ab")),
+            ("a\\%b%%", Some("a%b")),
+            ("%", Some("")),
+            ("ab", None),
+            ("a_%", None),
+            ("a%b%", None),
+            ("a\\%", None),
+        ] {
+            assert_eq!(like_only_prefix(pattern).as_deref(), prefix, "{pattern}");
+        }
     }
 
     #[test]

@@ -50,7 +50,7 @@ fn scan(segment: &Arc<TableSegmentReader>, piece: usize) -> usize {
         let mut reader = segment.group(group, &[0]);
         for start in (0..reader.rows()).step_by(piece) {
             let range = start..(start + piece).min(reader.rows());
-            let column = reader.column(0, std::slice::from_ref(&range)).expect("decoded");
+            let column = reader.column(0, std::slice::from_ref(&range), None).expect("decoded");
             rows += black_box(column).map_or(0, |column| column.len());
         }
     }

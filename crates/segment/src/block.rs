@@ -4,6 +4,7 @@ use melba_types::bytes::ByteReader;
 use sha2::{Digest, Sha256};
 
 use crate::key::block::KeyBlock;
+use crate::layout::digits::DigitPattern;
 use crate::layout::strings::StringBlock;
 use crate::layout::symbols::SymbolTable;
 use crate::layout::words::WordBlock;
@@ -14,6 +15,7 @@ pub(crate) enum Block {
     Words(WordBlock),
     Strings(StringBlock),
     Symbols(Box<SymbolTable>),
+    Digits(DigitPattern),
     Keys(KeyBlock),
     Filter(Vec<u8>),
     /// The bytes against which the blocks of a dense section are compressed.
@@ -41,6 +43,7 @@ pub(crate) enum BlockKind {
     Words,
     Strings,
     Symbols,
+    Digits,
     Keys,
     Filter,
 }
@@ -52,6 +55,7 @@ impl Block {
             BlockKind::Words => Block::Words(WordBlock::parse(content)?),
             BlockKind::Strings => Block::Strings(StringBlock::parse(content)?),
             BlockKind::Symbols => Block::Symbols(Box::new(SymbolTable::parse(&content)?)),
+            BlockKind::Digits => Block::Digits(DigitPattern::parse(&content)?),
             BlockKind::Keys => Block::Keys(KeyBlock::parse(content)?),
             BlockKind::Filter => Block::Filter(content),
         })
@@ -62,6 +66,7 @@ impl Block {
             Block::Words(block) => block.memory_bytes(),
             Block::Strings(block) => block.memory_bytes(),
             Block::Symbols(block) => block.memory_bytes(),
+            Block::Digits(pattern) => pattern.memory_bytes(),
             Block::Keys(block) => block.memory_bytes(),
             Block::Filter(bytes) | Block::Reference(bytes) => bytes.capacity(),
         }

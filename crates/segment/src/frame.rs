@@ -22,7 +22,7 @@ use melba_vfs::{Directory, File, counts};
 use crate::error::{BlockName, Result, SegmentError};
 
 /// Version of all segment formats; a change of any of them raises it.
-pub const FORMAT_VERSION: u32 = 7;
+pub const FORMAT_VERSION: u32 = 8;
 /// The oldest version that is read: its segments have no dense sections, no numerics as words and no filters.
 const FORMAT_VERSION_MIN: u32 = 2;
 pub(crate) const MAGIC_BYTES: usize = 8;

@@ -45,8 +45,22 @@ impl Places {
         self.picks.as_ref().map_or_else(|| self.ranges.iter().map(Range::len).sum(), Vec::len)
     }
 
+    /// The positions of those rows that are among some, given by their numbers among all that are read, ascending.
+    pub fn positions(&self, numbers: Vec<u32>) -> Vec<u32> {
+        let Some(picks) = &self.picks else { return numbers };
+        let mut numbers = numbers.into_iter().peekable();
+        let mut positions = Vec::new();
+        for (position, pick) in (0..).zip(picks) {
+            while numbers.next_if(|number| number < pick).is_some() {}
+            if numbers.peek() == Some(pick) {
+                positions.push(position);
+            }
+        }
+        positions
+    }
+
     /// Those at some positions, ascending.
-    fn take(&self, positions: &[u32]) -> Places {
+    pub fn take(&self, positions: &[u32]) -> Places {
         let places: Cow<'_, [u32]> = match &self.picks {
             Some(picks) => positions.iter().map(|position| picks[*position as usize]).collect(),
             None => positions.into(),
@@ -137,6 +151,11 @@ impl<'a> ScanPiece<'a> {
         Ok(())
     }
 
+    /// Whether all rows are known to satisfy the n-th predicate of the scan, those that were left out before included.
+    pub fn satisfies(&self, predicate: usize) -> bool {
+        self.scan.satisfies(predicate)
+    }
+
     /// The rows, with the columns that were read; no caller may read the others.
     pub fn batch(&self) -> &Batch {
         &self.batch
@@ -176,8 +195,15 @@ impl<'a> ScanPiece<'a> {
     }
 
     /// All columns of the rows.
-    pub fn columns(mut self) -> Result<Vec<Column>> {
-        (0..self.is_loaded.len()).try_for_each(|column| self.load(column))?;
+    pub fn columns(self) -> Result<Vec<Column>> {
+        let all = self.is_loaded.len();
+        self.first_columns(all)
+    }
+
+    /// The first `n` columns of the rows.
+    pub fn first_columns(mut self, n: usize) -> Result<Vec<Column>> {
+        (0..n).try_for_each(|column| self.load(column))?;
+        self.batch.columns.truncate(n);
         Ok(self.batch.columns)
     }
 

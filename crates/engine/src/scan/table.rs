@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_segment::{Coded, GroupReader};
+use melba_segment::{Coded, GroupReader, ZoneOp};
 use melba_store::{EngineError, Result, RowBytes, TableLevels, TableRun, Tree, empty_columns, push_row};
 use melba_threads::Guard;
 use melba_threads::atomic::Ordering;
@@ -39,6 +39,9 @@ pub struct TableScan {
     predicates: Vec<ZonePredicate>,
     /// How many of them it was opened with.
     own_predicates: usize,
+    comparisons: Vec<Comparisons>,
+    /// By predicate: whether all rows of the last piece are known to satisfy it.
+    satisfied: Vec<bool>,
     levels: Arc<TableLevels>,
     morsel: Morsel,
     memory: MemoryCursor,
@@ -49,6 +52,35 @@ pub struct TableScan {
     /// The rows of memory tables that private segments replace.
     private_masks: Vec<RunMask>,
     segments: SegmentCursor,
+}
+
+/// The predicates about one column of the projection that a row's own value satisfies or not.
+struct Comparisons {
+    /// Of the projection.
+    column: usize,
+    values: Vec<(ZoneOp, Datum)>,
+    /// Their numbers among the predicates.
+    numbers: Vec<usize>,
+    /// NULL satisfies one of them.
+    or_null: bool,
+}
+
+impl Comparisons {
+    fn of(predicates: &[ZonePredicate], projection: &[usize]) -> Vec<Comparisons> {
+        let mut all: Vec<Comparisons> = Vec::new();
+        for (number, predicate) in predicates.iter().enumerate() {
+            let column = projection.iter().position(|column| *column == predicate.column);
+            let (Some(column), [value]) = (column, &predicate.values[..]) else { continue };
+            let at = all.iter().position(|of| of.column == column).unwrap_or_else(|| {
+                all.push(Comparisons { column, values: vec![], numbers: vec![], or_null: false });
+                all.len() - 1
+            });
+            all[at].values.push((predicate.op, value.clone()));
+            all[at].numbers.push(number);
+            all[at].or_null |= predicate.or_null;
+        }
+        all
+    }
 }
 
 /// Rows of one source: id and, unless deleted, bytes.
@@ -146,6 +178,8 @@ impl TableScan {
             missing: missing.to_vec(),
             predicates: predicates.to_vec(),
             own_predicates: predicates.len(),
+            comparisons: Comparisons::of(predicates, projection),
+            satisfied: Vec::new(),
             own,
             view,
             tree: Arc::clone(tree),
@@ -166,12 +200,14 @@ impl TableScan {
 
     /// The next rows, whose columns are read on demand; never none.
     pub fn next_piece(&mut self) -> Result<Option<ScanPiece<'_>>> {
+        self.satisfied.clear();
         if let Some(ScanBatch { row_ids, columns }) = self.memory_rows()? {
             return Ok(Some(ScanPiece::loaded(self, row_ids, columns)));
         }
         while self.segments.run < self.runs.len() {
-            if let Some((row_ids, rows)) = self.segment_rows()? {
-                return Ok(Some(ScanPiece::new(self, row_ids, rows)));
+            let Some((row_ids, places)) = self.segment_rows()? else { continue };
+            if let Some((row_ids, places)) = self.satisfying(row_ids, places)? {
+                return Ok(Some(ScanPiece::new(self, row_ids, places)));
             }
         }
         Ok(None)
@@ -270,10 +306,44 @@ impl TableScan {
         is_untouched
     }
 
-    /// Adds a predicate that excludes row groups from now on, beside those of the scan's opening.
+    /// Adds a predicate that excludes rows from now on, beside those of the scan's opening.
     pub fn restrict(&mut self, predicate: ZonePredicate) {
         self.predicates.truncate(self.own_predicates);
         self.predicates.push(predicate);
+        self.comparisons = Comparisons::of(&self.predicates, &self.projection);
+    }
+
+    /// The rows of a row group that satisfy the predicates, as far as encodings tell without decoding values; `None`: none does.
+    fn satisfying(
+        &mut self,
+        mut row_ids: Option<Vec<RowId>>,
+        mut places: Places,
+    ) -> Result<Option<(Option<Vec<RowId>>, Places)>> {
+        self.satisfied.clear();
+        self.satisfied.resize(self.predicates.len(), false);
+        let Some((run, group, reader)) = &mut self.segments.reader else { return Ok(Some((row_ids, places))) };
+        for of in &self.comparisons {
+            let statistics = self.runs[*run].reader.statistics(*group, self.projection[of.column]);
+            if of.or_null && statistics.is_none_or(|statistics| statistics.nulls > 0) {
+                continue;
+            }
+            let Some(found) = reader.rows_where(of.column, &places.ranges, &of.values)? else { continue };
+            of.numbers.iter().for_each(|number| self.satisfied[*number] = true);
+            let kept = places.positions(found);
+            if kept.is_empty() {
+                return Ok(None);
+            }
+            if kept.len() < places.rows() {
+                row_ids = row_ids.map(|row_ids| kept.iter().map(|&i| row_ids[i as usize]).collect());
+                places = places.take(&kept);
+            }
+        }
+        Ok(Some((row_ids, places)))
+    }
+
+    /// Whether all rows of the last piece are known to satisfy the n-th predicate.
+    pub(super) fn satisfies(&self, predicate: usize) -> bool {
+        self.satisfied.get(predicate).is_some_and(|is| *is)
     }
 
     /// The next rows of memory, tombstones included, newer levels first in right.
@@ -385,13 +455,8 @@ impl TableScan {
         let Some((_, _, reader)) = &mut self.segments.reader else {
             return Err(EngineError::Misuse("a column of rows that are not in a segment"));
         };
-        Ok(match reader.column(index, &places.ranges)? {
-            None => self.missing_column(self.projection[index], places.rows()),
-            Some(column) => match &places.picks {
-                None => column,
-                Some(picks) => column.take(picks),
-            },
-        })
+        let column = reader.column(index, &places.ranges, places.picks.as_deref())?;
+        Ok(column.unwrap_or_else(|| self.missing_column(self.projection[index], places.rows())))
     }
 
     /// The ids of rows of the group that the last piece is of.

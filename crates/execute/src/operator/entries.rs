@@ -1,5 +1,5 @@
 //! The conditions of a scan. Those on a column with a dictionary or few possible values are evaluated once per entry instead of
-//! once per row.
+//! once per row, and those that the scan itself has decided not at all.
 
 use std::sync::Arc;
 
@@ -15,10 +15,12 @@ use crate::ExecContext;
 /// The conditions of a scan.
 pub(super) struct Conditions {
     by_entries: Vec<ByEntries>,
+    /// By predicate of the scan: the condition that it is, if it is one.
+    by_scan: Vec<Option<usize>>,
     /// The undecided conditions of the last piece, and the columns that they read.
     left: Vec<Expression>,
     columns_of_left: Vec<usize>,
-    /// By column of `by_entries`: whether it was decided.
+    /// By condition: whether it was decided for the last piece without reading its column.
     is_decided: Vec<bool>,
     /// Of those that entries do not decide.
     passed: Passed,
@@ -27,6 +29,8 @@ pub(super) struct Conditions {
 /// The conditions that read one column and no other.
 struct ByEntries {
     conditions: Vec<Expression>,
+    /// Their numbers in the filter.
+    numbers: Vec<usize>,
     /// Of the projection.
     column: usize,
     known: Option<Known>,
@@ -42,21 +46,32 @@ struct Known {
 impl Conditions {
     pub fn new(node: &TableScanNode) -> Conditions {
         let mut by_entries: Vec<ByEntries> = Vec::new();
-        for condition in &node.filter {
+        for (number, condition) in node.filter.iter().enumerate() {
             let Some(column) = only_column(condition) else { continue };
             match by_entries.iter_mut().find(|by| by.column == column) {
-                Some(by) => by.conditions.push(condition.clone()),
-                None => by_entries.push(ByEntries { conditions: vec![condition.clone()], column, known: None }),
+                Some(by) => {
+                    by.conditions.push(condition.clone());
+                    by.numbers.push(number);
+                }
+                None => {
+                    by_entries.push(ByEntries { conditions: vec![condition.clone()], numbers: vec![number], column, known: None })
+                }
             }
         }
-        let is_decided = vec![false; by_entries.len()];
+        let is_decided = vec![false; node.filter.len()];
         Conditions {
             by_entries,
+            by_scan: vec![],
             left: node.filter.clone(),
             columns_of_left: columns_of(&node.filter),
             is_decided,
             passed: Passed::default(),
         }
+    }
+
+    /// A scan was opened, whose first predicates are these conditions.
+    pub fn open(&mut self, by_scan: Vec<Option<usize>>) {
+        self.by_scan = by_scan;
     }
 
     /// Parameters have changed.
@@ -70,21 +85,25 @@ impl Conditions {
         !self.left.is_empty() && filter.is_sharper_than(self.passed)
     }
 
-    /// Keeps the rows of a piece that pass by their entries. The conditions without entries are left.
+    /// Keeps the rows of a piece that pass by their entries. The conditions that are decided neither so nor by the scan are left.
     pub fn decide_by_entries(&mut self, node: &TableScanNode, ctx: &Evaluation, piece: &mut ScanPiece<'_>) -> Result<()> {
-        let mut is_as_before = true;
-        for (by, is_decided) in self.by_entries.iter_mut().zip(&mut self.is_decided) {
-            if piece.batch().rows == 0 {
-                break;
-            }
-            let now = by.decide(node.source.projection.len(), ctx, piece)?;
-            is_as_before &= std::mem::replace(is_decided, now) == now;
+        let mut is_decided = vec![false; node.filter.len()];
+        for (predicate, condition) in self.by_scan.iter().enumerate() {
+            condition.iter().for_each(|condition| is_decided[*condition] |= piece.satisfies(predicate));
         }
-        if !is_as_before {
-            let decided = |column| self.by_entries.iter().zip(&self.is_decided).any(|(by, is)| *is && by.column == column);
-            let is_left = |condition: &&Expression| !only_column(condition).is_some_and(decided);
-            self.left = node.filter.iter().filter(is_left).cloned().collect();
+        for by in &mut self.by_entries {
+            if piece.batch().rows == 0 {
+                return Ok(());
+            }
+            if !by.numbers.iter().all(|number| is_decided[*number]) && by.decide(node.source.projection.len(), ctx, piece)? {
+                by.numbers.iter().for_each(|number| is_decided[*number] = true);
+            }
+        }
+        if is_decided != self.is_decided {
+            let is_left = |(_, is_decided): &(&Expression, &bool)| !**is_decided;
+            self.left = node.filter.iter().zip(&is_decided).filter(is_left).map(|(condition, _)| condition.clone()).collect();
             self.columns_of_left = columns_of(&self.left);
+            self.is_decided = is_decided;
         }
         Ok(())
     }

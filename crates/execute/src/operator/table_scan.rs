@@ -15,7 +15,8 @@ use crate::join_filter::JoinFilter;
 use crate::team::BuiltTables;
 use crate::top_filter::TopFilter;
 use crate::{ExecContext, Operator};
-use melba_plan::node::{ScanOutput, TableScanNode, TableSource};
+use melba_plan::node::{ScanOutput, TableScanNode, TableSource, ZoneForm};
+use melba_plan::pattern;
 
 /// Longer lists are not compared with zone maps.
 const ZONE_VALUES_MAX: usize = 4096;
@@ -88,28 +89,45 @@ impl TableScanOp {
             let (kept, next) = filter_rows(&self.node.filter, ctx, batch, *at..batch.rows, limit)?;
             *at = next;
             if !kept.is_empty() {
-                return Ok(give_scanned(&mut self.pending, batch.take(&kept), limit));
+                let kept = given(&self.node.source, batch.take(&kept));
+                return Ok(give_scanned(&mut self.pending, kept, limit));
             }
         }
         Ok(None)
     }
 
     /// Opens the scan of the table, or of the part of it that a member of a team works at.
-    fn open(node: &Arc<TableScanNode>, filters: &mut [ScanFilter], ctx: &ExecContext) -> Result<TableScan> {
+    fn open(&mut self, ctx: &ExecContext) -> Result<TableScan> {
+        let node = &self.node;
         let part = ctx.team().filter(|team| team.divides(node)).and_then(|_| ctx.part());
         let mut zones = Vec::with_capacity(node.zones.len());
+        let mut conditions = Vec::with_capacity(node.zones.len());
         for zone in &node.zones {
-            let values = match zone.value.eval_row(ctx, &[])? {
-                Datum::Null => continue,
-                Datum::Array(array) if zone.any => array.elements.clone(),
-                value => vec![value],
+            let value = zone.value.eval_row(ctx, &[])?;
+            if value.is_null() {
+                continue;
+            }
+            let mut is_condition = true;
+            let values = match (value, zone.form) {
+                (Datum::Array(array), ZoneForm::Array) => array.elements.clone(),
+                (Datum::Text(text), ZoneForm::Pattern { regex }) => {
+                    is_condition = !regex && pattern::like_only_prefix(&text).is_some();
+                    let prefix = if regex { pattern::regex_prefix(&text) } else { pattern::like_prefix(&text) };
+                    if prefix.is_empty() {
+                        continue;
+                    }
+                    vec![Datum::text(prefix)]
+                }
+                (value, _) => vec![value],
             };
             if values.len() <= ZONE_VALUES_MAX {
                 zones.push(ZonePredicate { column: zone.column, op: zone.op, values, or_null: false });
+                conditions.push(is_condition.then_some(zone.condition));
             }
         }
+        self.conditions.iter_mut().for_each(|all| all.open(std::mem::take(&mut conditions)));
         let source = &node.source;
-        for (own, (column, number)) in filters.iter_mut().zip(&node.join_filters) {
+        for (own, (column, number)) in self.filters.iter_mut().zip(&node.join_filters) {
             own.filter = ctx.join_filter(*number);
             if let Some(filter) = &own.filter {
                 zones.extend(zones_of(source.projection[*column], source.kinds[*column], filter));
@@ -161,7 +179,7 @@ impl Selection<'_> {
         }
         node.coded.iter().try_for_each(|column| piece.load_coded(*column))?;
         let rows = piece.batch().rows;
-        let batch = if rows > 0 { Some(Batch { columns: piece.columns()?, rows }) } else { None };
+        let batch = if rows > 0 { Some(Batch { columns: piece.first_columns(node.source.outputs.len())?, rows }) } else { None };
         Ok((batch, failed))
     }
 }
@@ -202,7 +220,8 @@ impl Operator for TableScanOp {
                 Some(scan) => scan,
                 None => {
                     self.top = self.node.top_filter.and_then(|(_, number)| ctx.top_filter(number));
-                    self.scan.insert(TableScanOp::open(&self.node, &mut self.filters, ctx)?)
+                    let scan = self.open(ctx)?;
+                    self.scan.insert(scan)
                 }
             };
             if self.counts {
@@ -248,7 +267,7 @@ impl Operator for TableScanOp {
             match (passing, failed) {
                 (Some(batch), failed) => {
                     self.failed = failed;
-                    return Ok(give_scanned(&mut self.pending, batch, limit));
+                    return Ok(give_scanned(&mut self.pending, given(&self.node.source, batch), limit));
                 }
                 (None, Some(error)) => return Err(error),
                 (None, None) => {}
@@ -276,6 +295,12 @@ impl Operator for TableScanOp {
         self.pending.clear();
         Ok(())
     }
+}
+
+/// Rows without the columns that only their conditions read.
+fn given(source: &TableSource, mut batch: Batch) -> Batch {
+    batch.columns.truncate(source.outputs.len());
+    batch
 }
 
 /// The output columns of scanned rows.

@@ -324,11 +324,24 @@ impl GroupedExtreme {
     }
 }
 
+/// The best of some values. Several are kept at once: to keep one, each comparison would wait for the one before.
+fn best_of<T: Copy>(values: &[T], better: impl Fn(T, T) -> T) -> Option<T> {
+    const KEPT: usize = 4;
+    let (all, rest) = values.as_chunks::<KEPT>();
+    let Some(mut kept) = all.first().copied() else { return rest.iter().copied().reduce(better) };
+    for some in all {
+        for (kept, value) in kept.iter_mut().zip(some) {
+            *kept = better(*kept, *value);
+        }
+    }
+    kept.into_iter().chain(rest.iter().copied()).reduce(better)
+}
+
 /// The least or greatest of some values.
 fn extreme<T: Copy + Ord>(values: &[T], validity: Option<&Bitmap>, rows: TakenRows<'_>, greatest: bool) -> Option<T> {
     match (rows, validity, greatest) {
-        (TakenRows::All(_), None, true) => values.iter().copied().reduce(|a, b| if b > a { b } else { a }),
-        (TakenRows::All(_), None, false) => values.iter().copied().reduce(|a, b| if b < a { b } else { a }),
+        (TakenRows::All(_), None, true) => best_of(values, |a, b| if b > a { b } else { a }),
+        (TakenRows::All(_), None, false) => best_of(values, |a, b| if b < a { b } else { a }),
         _ => {
             let mut best: Option<T> = None;
             for_each_valid(validity, rows, |row| {
@@ -386,5 +399,19 @@ impl GroupedAggregate for GroupedExtreme {
 
     fn group_bytes(&self) -> usize {
         size_of::<i64>() + 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_of_any_number_of_values_is_found() {
+        let values: Vec<i64> = (0..100).map(|i: i64| i.wrapping_mul(0x9E37_79B9_7F4A_7C15_u64 as i64)).collect();
+        for some in (0..values.len()).map(|n| &values[..n]) {
+            assert_eq!(best_of(some, |a, b| if b > a { b } else { a }), some.iter().copied().max());
+            assert_eq!(best_of(some, |a, b| if b < a { b } else { a }), some.iter().copied().min());
+        }
     }
 }

@@ -10,7 +10,7 @@ use super::zone;
 use crate::explain;
 use crate::file_scan::FileScanNode;
 use crate::layout::Layout;
-use crate::node::{Estimate, Op};
+use crate::node::{Estimate, Op, ZoneForm};
 use crate::planner::{Planner, Stage};
 
 /// Whether an entry is one function that reads files, with all its columns known.
@@ -37,7 +37,8 @@ pub fn create_file_scan(planner: &mut Planner<'_>, entry: usize, filter: &[Expr]
     // Rows that are left out have numbers, too.
     let filter = if ordinality { &[] } else { filter };
     let zones = zone::zones_of(planner, entry, &|column| function.columns.get(column).map(|c| c.ty), filter)?;
-    let conditions = zones.into_iter().filter(|zone| !zone.any).map(|zone| (zone.column, zone.op, zone.value)).collect();
+    let conditions =
+        zones.into_iter().filter(|zone| zone.form == ZoneForm::Value).map(|zone| (zone.column, zone.op, zone.value)).collect();
     let wanted = &planner.level().needed[entry];
     // The whole row, which is put together above, has all of them.
     let needed: Vec<usize> = (0..function.columns.len())

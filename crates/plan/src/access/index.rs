@@ -284,7 +284,7 @@ fn bound(planner: &Planner<'_>, entry: usize, key: &IndexKey, condition: &Expr) 
 }
 
 /// LIKE (false) and ~ (true) on text.
-fn pattern_operator(planner: &Planner<'_>, function: Oid) -> Option<bool> {
+pub fn pattern_operator(planner: &Planner<'_>, function: Oid) -> Option<bool> {
     match &*planner.catalog().function(function)?.source {
         "textlike" | "namelike" | "bpcharlike" => Some(false),
         "textregexeq" | "nameregexeq" | "bpcharregexeq" => Some(true),

@@ -128,7 +128,8 @@ fn create_table_scan(
     filter: &[Expr],
     estimate: Estimate,
 ) -> Result<Stage> {
-    let (source, layout) = source::table_source(planner, entry, relation, &[])?;
+    let (mut source, mut all) = source::table_source(planner, entry, relation, &[])?;
+    let layout = source::outputs_first(planner, entry, filter, &mut source, &mut all);
     let zones = zone::zones(planner, entry, relation, filter)?;
     let wanted = filter.iter().find_map(|condition| ctid::wanted_row(planner, entry, condition));
     let row = match wanted {
@@ -140,7 +141,7 @@ fn create_table_scan(
         Some(WantedRow::Value(value)) => Some(planner.compile(&value, &Layout::default())?),
         None => None,
     };
-    let compiled = planner.compile_all(filter, &layout)?;
+    let compiled = planner.compile_all(filter, &all)?;
     let (shown, kinds) = (explain::named(&source.name, &source.alias), source.kinds.clone());
     let mut node = planner.node(
         Op::TableScan(Arc::new(TableScanNode {
@@ -275,7 +276,7 @@ fn create_system_scan(
     let ranges = match Synthesized::of(relation.oid) {
         Some(_) => {
             let zones = zone::zones(planner, entry, &relation, filter)?.into_iter();
-            zones.filter(|zone| zone.column == 0 && !zone.any).map(|zone| (zone.op, zone.value)).collect()
+            zones.filter(|zone| zone.column == 0 && zone.form == ZoneForm::Value).map(|zone| (zone.op, zone.value)).collect()
         }
         None => Vec::new(),
     };

@@ -13,6 +13,7 @@ use crate::layout::Layout;
 use crate::needed;
 use crate::node::*;
 use crate::planner::Planner;
+use crate::volatility;
 
 /// The columns of a stored table that the query reads; `decided` as for `needed`.
 pub fn table_source(
@@ -42,6 +43,23 @@ pub fn table_source(
         plain,
     };
     Ok((source, layout))
+}
+
+/// Puts the columns that nothing but a scan's filter reads behind the others, and takes them out of the outputs; returns the layout of
+/// these. `all` becomes the layout that the filter is compiled for.
+pub fn outputs_first(planner: &Planner<'_>, entry: usize, filter: &[Expr], source: &mut TableSource, all: &mut Layout) -> Layout {
+    if !source.plain || filter.iter().any(|condition| volatility::has_volatile(planner, condition)) {
+        return all.clone();
+    }
+    let needed = needed::needed(planner, entry, filter);
+    let (mut order, behind): (Vec<usize>, Vec<usize>) = (0..all.0.len()).partition(|at| needed.contains(&all.0[*at].1));
+    let outputs = order.len();
+    order.extend(behind);
+    source.projection = order.iter().map(|at| source.projection[*at]).collect();
+    source.outputs.truncate(outputs);
+    source.kinds = order[..outputs].iter().map(|at| source.kinds[*at]).collect();
+    *all = Layout(order.iter().map(|at| all.0[*at]).collect());
+    Layout(all.0[..outputs].to_vec())
 }
 
 pub fn scan_outputs(

@@ -7,6 +7,7 @@ use melba_tree::{Expr, ScalarArrayExpr};
 use melba_types::key::KeyType;
 use melba_types::{Oid, Result, oids};
 
+use super::index;
 use crate::layout::Layout;
 use crate::node::*;
 use crate::planner::Planner;
@@ -25,10 +26,15 @@ type ColumnTypes<'a> = &'a dyn Fn(usize) -> Option<Oid>;
 /// The same where the columns are no table's.
 pub fn zones_of(planner: &mut Planner<'_>, entry: usize, types: ColumnTypes<'_>, filter: &[Expr]) -> Result<Vec<ZoneFilter>> {
     let mut out = Vec::new();
-    for condition in filter {
+    for (number, condition) in filter.iter().enumerate() {
+        let before = out.len();
         match condition {
             Expr::Operator(op) => {
                 let [a, b] = &op.args[..] else { continue };
+                if let Some(regex) = index::pattern_operator(planner, op.function) {
+                    out.extend(zone_of_pattern(planner, entry, types, (a, b), (regex, op.input_collation))?);
+                    continue;
+                }
                 let zone = match zone(planner, entry, types, (op.operator, op.input_collation), (a, b), false)? {
                     None => zone(planner, entry, types, (op.operator, op.input_collation), (b, a), true)?,
                     found => found,
@@ -38,6 +44,7 @@ pub fn zones_of(planner: &mut Planner<'_>, entry: usize, types: ColumnTypes<'_>,
             Expr::ScalarArray(list) if list.any => out.extend(zone_of_list(planner, entry, types, list)?),
             _ => {}
         }
+        out[before..].iter_mut().for_each(|zone: &mut ZoneFilter| zone.condition = number);
     }
     Ok(out)
 }
@@ -57,7 +64,7 @@ fn zone(
     if !is_known {
         return Ok(None);
     }
-    Ok(Some(ZoneFilter { column, op, value: planner.compile(value, &Layout::default())?, any: false }))
+    Ok(Some(ZoneFilter { column, op, value: planner.compile(value, &Layout::default())?, form: ZoneForm::Value, condition: 0 }))
 }
 
 /// That of `column op ANY (array)`.
@@ -72,10 +79,30 @@ fn zone_of_list(
     let op = element.and_then(|element| zone_op(planner, types, column, (list.operator, list.input_collation), element, false));
     match op {
         Some(op) if volatility::is_fixed(planner, &list.array)? => {
-            Ok(Some(ZoneFilter { column, op, value: planner.compile(&list.array, &Layout::default())?, any: true }))
+            let value = planner.compile(&list.array, &Layout::default())?;
+            Ok(Some(ZoneFilter { column, op, value, form: ZoneForm::Array, condition: 0 }))
         }
         _ => Ok(None),
     }
+}
+
+/// That of `column LIKE pattern` or `column ~ pattern`.
+fn zone_of_pattern(
+    planner: &mut Planner<'_>,
+    entry: usize,
+    types: ColumnTypes<'_>,
+    (side, pattern): (&Expr, &Expr),
+    (regex, collation): (bool, Oid),
+) -> Result<Option<ZoneFilter>> {
+    let Some(column) = plain_column(side, entry) else { return Ok(None) };
+    let is_text = matches!(types(column), Some(oids::TEXT | oids::VARCHAR)) && matches!(pattern.ty(), oids::TEXT | oids::UNKNOWN);
+    // Where different texts are equal, a match may start with others.
+    let by_bytes = order::is_same_equality(planner.catalog(), collation, Oid::INVALID);
+    if !is_text || !by_bytes || !volatility::is_fixed(planner, pattern)? {
+        return Ok(None);
+    }
+    let value = planner.compile(pattern, &Layout::default())?;
+    Ok(Some(ZoneFilter { column, op: ZoneOp::StartsWith, value, form: ZoneForm::Pattern { regex }, condition: 0 }))
 }
 
 /// The zone map test for an operator between a column and a value of some type, if zone maps can answer it.

@@ -7,6 +7,7 @@ mod blocks;
 mod constant;
 mod dense;
 mod dictionary;
+mod digits;
 mod null;
 mod read;
 mod section;
@@ -35,6 +36,7 @@ static ENCODINGS: &[&dyn ChunkEncoding] = &[
     &null::Null,
     &constant::Constant,
     &dictionary::Dictionary,
+    &digits::Digits,
     &symbols::Symbols,
     &blocks::Plain,
     &dense::Dense,

@@ -237,6 +237,26 @@ impl Scan<'_> {
         Ok(())
     }
 
+    /// The same with those rows of each block that were picked, by their numbers among all rows of the ranges, ascending.
+    pub fn each_block_picked(
+        &mut self,
+        heads: usize,
+        kind: BlockKind,
+        ranges: &[Range<usize>],
+        mut picks: &[u32],
+        mut visit: impl FnMut(&Block, &[u32]) -> bool,
+    ) -> Result<()> {
+        let (mut before, mut picked) = (0, Vec::new());
+        self.each_block(heads, kind, ranges, |block, rows| {
+            let here;
+            (here, picks) = picks.split_at(picks.partition_point(|pick| (*pick as usize) < before + rows.len()));
+            picked.clear();
+            picked.extend(here.iter().map(|pick| (*pick as usize - before + rows.start) as u32));
+            before += rows.len();
+            visit(block, &picked)
+        })
+    }
+
     fn block(&mut self, blocks: &Blocks, index: usize, kind: BlockKind) -> Result<Arc<Block>> {
         let (file, held) = (self.chunk.file, &mut *self.held);
         if !held.reads_ahead {
@@ -265,6 +285,6 @@ fn block_rows(block: &Block) -> Option<usize> {
     match block {
         Block::Words(block) => Some(WordBlock::rows(block)),
         Block::Strings(block) => Some(StringBlock::rows(block)),
-        Block::Symbols(_) | Block::Keys(_) | Block::Filter(_) | Block::Reference(_) => None,
+        Block::Symbols(_) | Block::Digits(_) | Block::Keys(_) | Block::Filter(_) | Block::Reference(_) => None,
     }
 }

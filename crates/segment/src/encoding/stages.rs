@@ -8,6 +8,7 @@ use super::values::{Coded, StringsOut, ValueOut, WordsOut};
 use super::write::{ChunkValues, Trained, Write, WriteOptions};
 use crate::error::Result;
 use crate::file::Blocks;
+use crate::statistics::ZoneOp;
 
 /// What the directory holds of a chunk's values.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,6 +73,12 @@ pub(crate) trait ChunkEncoding: Debug + Sync {
         Err(scan.chunk.undecodable())
     }
 
+    /// Read: the same of rows that were picked, by their numbers among those of the ranges, ascending; false, with nothing appended,
+    /// where that is no less work than all of them.
+    fn read_picked(&self, _: &mut Scan<'_>, _ranges: &[Range<usize>], _picks: &[u32], _out: &mut StringsOut) -> Result<bool> {
+        Ok(false)
+    }
+
     /// Read: appends the values of single rows, in the order given.
     fn read_rows(&self, chunk: &ChunkView<'_>, rows: &[u32], held: &mut HeldRow, out: &mut ValueOut<'_>) -> Result<()>;
 
@@ -87,6 +94,22 @@ pub(crate) trait ChunkEncoding: Debug + Sync {
 
     /// Filter: rows as places among few entries, so that a predicate is evaluated once an entry; `None` when that is not less work.
     fn codes(&self, _scan: &mut Scan<'_>, _ranges: &[Range<usize>]) -> Result<Option<Coded>> {
+        Ok(None)
+    }
+
+    /// Whether `rows_where` ever answers.
+    fn compares(&self) -> bool {
+        false
+    }
+
+    /// Filter: the rows whose byte strings satisfy all of some comparisons, by their numbers among those of the ranges; `None` where that
+    /// takes decoding them.
+    fn rows_where(
+        &self,
+        _: &mut Scan<'_>,
+        _ranges: &[Range<usize>],
+        _comparisons: &[(ZoneOp, &[u8])],
+    ) -> Result<Option<Vec<u32>>> {
         Ok(None)
     }
 

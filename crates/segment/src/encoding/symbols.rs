@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use melba_types::ByteStrings;
+use melba_types::{Bitmap, ByteStrings};
 
 use super::read::{ChunkView, HeldRow, Scan};
 use super::stages::{ChunkEncoding, ChunkEntry, EntryKind};
@@ -67,6 +67,21 @@ impl ChunkEncoding for Symbols {
             block.decode_validity(rows.clone(), out.values.len(), &mut out.validity);
             table.decode_all(rows.map(|i| block.get(i)), &mut out.values)
         })
+    }
+
+    fn read_picked(&self, scan: &mut Scan<'_>, ranges: &[Range<usize>], picks: &[u32], out: &mut StringsOut) -> Result<bool> {
+        let head = scan.head(BlockKind::Symbols)?;
+        let Block::Symbols(table) = &*head else { return Err(scan.chunk.damaged("not a symbol table")) };
+        scan.each_block_picked(1, BlockKind::Strings, ranges, picks, |block, rows| {
+            let Block::Strings(block) = block else { return false };
+            let before = out.values.len();
+            if out.validity.is_some() || !block.is_all_valid() {
+                let validity = out.validity.get_or_insert_with(|| Bitmap::filled(before, true));
+                rows.iter().for_each(|row| validity.push(block.is_valid(*row as usize)));
+            }
+            table.decode_all(rows.iter().map(|row| block.get(*row as usize)), &mut out.values)
+        })?;
+        Ok(true)
     }
 
     fn read_rows(&self, chunk: &ChunkView<'_>, rows: &[u32], held: &mut HeldRow, out: &mut ValueOut<'_>) -> Result<()> {

@@ -81,7 +81,7 @@ fn a_toy_encoding_is_written_and_read_back_through_a_segment() {
     assert_eq!([0, 1, 2].map(|column| segment.chunk(0, column).encoding.tag()), [200, 2, 200]);
     segment.verify().unwrap();
     let mut reader = segment.group(0, &[0]);
-    let column = reader.column(0, &[3..5, 700..ROWS]).unwrap().unwrap();
+    let column = reader.column(0, &[3..5, 700..ROWS], None).unwrap().unwrap();
     let expected: Vec<i64> = cubes[3..5].iter().chain(&cubes[700..]).copied().collect();
     assert_eq!((0..column.len()).map(|i| column.get(i).as_i64()).collect::<Vec<_>>(), expected);
     for row in [0, 1, 299, ROWS - 1] {

@@ -74,6 +74,12 @@ pub(crate) struct StringsOut {
 }
 
 impl StringsOut {
+    /// The next `rows` values are not null, nor in stored form.
+    pub fn extend_valid(&mut self, rows: usize) {
+        self.validity.iter_mut().for_each(|validity| validity.extend_filled(rows, true));
+        self.plain.iter_mut().for_each(|plain| plain.extend_filled(rows, true));
+    }
+
     /// Appends a value, and whether it is not in stored form; `None`: null.
     pub fn push(&mut self, value: Option<(&[u8], bool)>) {
         let (bytes, is_plain) = value.unwrap_or((&[], true));

@@ -112,6 +112,11 @@ impl StringBlock {
         self.bytes.capacity() + self.ends.capacity() * 4 + size_of::<StringBlock>()
     }
 
+    /// Whether it is known that no row is null.
+    pub fn is_all_valid(&self) -> bool {
+        matches!(self.validity, Validity::All)
+    }
+
     #[inline]
     pub fn is_valid(&self, i: usize) -> bool {
         self.validity.get(&self.bytes, i)

@@ -20,6 +20,8 @@ const TAG_RUNS: u8 = 2;
 
 /// Runs decoded together, at most.
 const RUNS_AT_A_TIME: usize = 256;
+/// Values that are decoded in the time of one that is looked up, about.
+const DECODED_FOR_ONE: usize = 3;
 /// Rows that are written for a run of any length.
 const SHORT_RUN: usize = 8;
 
@@ -105,6 +107,11 @@ impl WordBlock {
         self.bytes.capacity() + size_of::<WordBlock>()
     }
 
+    /// Whether it is known that no row is null.
+    pub fn is_all_valid(&self) -> bool {
+        matches!(self.validity, Validity::All)
+    }
+
     #[inline]
     pub fn is_valid(&self, i: usize) -> bool {
         self.validity.get(&self.bytes, i)
@@ -130,6 +137,19 @@ impl WordBlock {
             Layout::Packed(values) => values.decode(&self.bytes, range.start, range.len(), out),
             Layout::Runs { ends, values } => self.decode_runs(ends, values, range, out),
         }
+    }
+
+    /// Appends the values of some rows, ascending; null ones are unspecified.
+    pub fn pick<T: Word>(&self, rows: &[u32], out: &mut Vec<T>) {
+        let (Some(&first), Some(&last)) = (rows.first(), rows.last()) else { return };
+        let span = first as usize..last as usize + 1;
+        // A value that is looked up takes as long as some that are decoded.
+        if rows.len() * DECODED_FOR_ONE < span.len() {
+            return out.extend(rows.iter().map(|row| T::from_word(self.get(*row as usize))));
+        }
+        let mut all: Vec<T> = Vec::with_capacity(span.len());
+        self.decode(span, &mut all);
+        out.extend(rows.iter().map(|row| all[(row - first) as usize]));
     }
 
     fn decode_runs<T: Word>(&self, ends: &Packed, values: &Packed, range: Range<usize>, out: &mut Vec<T>) {

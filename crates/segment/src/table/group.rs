@@ -10,6 +10,7 @@ use super::{Csns, GroupData};
 use crate::encoding::{Coded, HeldScan, Scan, StringsOut, WordSink, WordsOut, empty_column, is_word};
 use crate::error::Result;
 use crate::layout::packed::Word;
+use crate::statistics::ZoneOp;
 
 impl Word for RowId {
     #[inline(always)]
@@ -63,7 +64,8 @@ impl GroupReader {
         let row_ids = self.row_ids(range.clone())?;
         let csns = self.csns(range.clone())?;
         let tombstones = self.tombstones(range.clone())?;
-        let columns = (0..self.columns.len()).map(|i| self.column(i, std::slice::from_ref(&range))).collect::<Result<_>>()?;
+        let columns =
+            (0..self.columns.len()).map(|i| self.column(i, std::slice::from_ref(&range), None)).collect::<Result<_>>()?;
         Ok(GroupData { row_ids, csns, tombstones, columns })
     }
 
@@ -99,13 +101,37 @@ impl GroupReader {
         Ok(Some(bitmap))
     }
 
-    /// The rows of some ascending ranges, one after the other, of the `index`-th projected column; `None` when the segment is older
-    /// than the column. Lets a scan decode the columns of its predicates first and the others for the rows that are left.
-    pub fn column(&mut self, index: usize, rows: &[Range<usize>]) -> Result<Option<Column>> {
-        match &mut self.columns[index] {
-            Some(chunk) => chunk.column(&self.segment, self.group, rows).map(Some),
-            None => Ok(None),
+    /// The rows of some ascending ranges, one after the other, of the `index`-th projected column, or those picked of them by their
+    /// numbers, ascending; `None` when the segment is older than the column. Lets a scan decode the columns of its predicates first and
+    /// the others for the rows that are left.
+    pub fn column(&mut self, index: usize, rows: &[Range<usize>], picks: Option<&[u32]>) -> Result<Option<Column>> {
+        let Some(chunk) = &mut self.columns[index] else { return Ok(None) };
+        let Some(picks) = picks else { return chunk.column(&self.segment, self.group, rows).map(Some) };
+        if let Some(column) = chunk.picked(&self.segment, self.group, rows, picks)? {
+            return Ok(Some(column));
         }
+        Ok(Some(chunk.column(&self.segment, self.group, rows)?.take(picks)))
+    }
+
+    /// The rows whose values satisfy all of some comparisons of bytes, by their numbers among those of the ranges; `None` when the
+    /// column's encoding does not tell that without decoding them. `NULL` satisfies none.
+    pub fn rows_where(
+        &mut self,
+        index: usize,
+        rows: &[Range<usize>],
+        comparisons: &[(ZoneOp, Datum)],
+    ) -> Result<Option<Vec<u32>>> {
+        let Some(chunk) = &mut self.columns[index] else { return Ok(None) };
+        let mut scan = Scan { chunk: self.segment.view(self.group, chunk.index), held: &mut chunk.held };
+        if scan.chunk.kind != Kind::Text || !scan.chunk.encoding.compares() {
+            return Ok(None);
+        }
+        let mut of_bytes = Vec::with_capacity(comparisons.len());
+        for (op, value) in comparisons {
+            let Datum::Text(text) = value else { return Ok(None) };
+            of_bytes.push((*op, text.as_bytes()));
+        }
+        scan.chunk.encoding.rows_where(&mut scan, rows, &of_bytes)
     }
 
     /// The same rows by a dictionary; `None` when the column has none, and its values are not few either.
@@ -165,6 +191,25 @@ impl ChunkReader {
             zero_nulls(&mut column.data, validity);
         }
         Ok(column)
+    }
+
+    /// Rows of a column of strings that were picked; `None` where it is no more work to read all.
+    fn picked(
+        &mut self,
+        segment: &TableSegmentReader,
+        group: usize,
+        ranges: &[Range<usize>],
+        picks: &[u32],
+    ) -> Result<Option<Column>> {
+        let mut column = empty_column(segment.kinds()[self.index], None, 0);
+        let (ColumnData::Text(values) | ColumnData::Bytes(values)) = &mut column.data else { return Ok(None) };
+        let mut scan = Scan { chunk: segment.view(group, self.index), held: &mut self.held };
+        let mut out = StringsOut::default();
+        if !scan.chunk.encoding.read_picked(&mut scan, ranges, picks, &mut out)? {
+            return Ok(None);
+        }
+        (*values, column.validity) = (out.values, out.validity);
+        Ok(Some(column))
     }
 
     /// Appends words; nulls hold unspecified values.

@@ -485,7 +485,7 @@ fn codes_stand_for_the_values() {
         let mut of_group = reader.group(group, &projection);
         for ranges in [vec![0..500, 500..1000], vec![3..10, 700..800, 1100..1101]] {
             for (column, is_coded) in coded_kinds.iter_mut().enumerate() {
-                let values = of_group.column(column, &ranges).unwrap().unwrap();
+                let values = of_group.column(column, &ranges, None).unwrap().unwrap();
                 let Some(coded) = of_group.coded(column, &ranges).unwrap() else { continue };
                 *is_coded = true;
                 assert_eq!(coded.codes.len(), values.len());
