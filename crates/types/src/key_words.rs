@@ -34,6 +34,11 @@ impl KeyWords {
     }
 
     /// The words by row; those of keys that do not fit are arbitrary.
+    pub fn words(&self) -> &[u128] {
+        &self.words
+    }
+
+    /// The same, taken.
     pub fn into_words(self) -> Vec<u128> {
         self.words
     }

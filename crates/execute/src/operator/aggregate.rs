@@ -13,6 +13,7 @@ mod merge;
 mod pass;
 mod scatter;
 mod table;
+mod word_map;
 
 use std::sync::Arc;
 

@@ -10,6 +10,7 @@ use super::by_group::ByGroup;
 use super::groups::{Groups, TransitionState, sorts};
 use super::input::{Arguments, value_bytes};
 use super::table::GroupTable;
+use super::word_map::NONE;
 use crate::{ExecContext, Operator, parallel};
 use melba_expression::{Expression, Node, Pieces, Vector};
 use melba_plan::node::{AggregateNode, AggregateSpec};
@@ -266,7 +267,12 @@ impl<'a> Pass<'a> {
         let (mut out, mut parts): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
         let mut new = Vec::new();
         let mut of_rows = self.tables[set].keys(node, set, keys, batch.rows, coded.is_some());
-        for i in 0..batch.rows {
+        let known = self.tables[set].get_all(&of_rows, batch.rows);
+        for (i, group) in known.into_iter().enumerate() {
+            if group != NONE {
+                places.push(group);
+                continue;
+            }
             let code = coded.as_ref().map(|coded| coded[i]);
             if let Some(place) = code.and_then(|code| self.tables[set].by_codes.get(code)) {
                 places.push(place);

@@ -2,11 +2,12 @@
 
 use std::hash::BuildHasher;
 
-use hashbrown::{DefaultHashBuilder, HashMap};
+use hashbrown::DefaultHashBuilder;
 
 use super::super::integers::each_int;
 use super::super::long_keys::LongKeys;
 use super::by_codes::ByCodes;
+use super::word_map::{NONE, WordMap};
 use melba_expression::Vector;
 use melba_plan::node::AggregateNode;
 use melba_types::Kind;
@@ -20,7 +21,7 @@ pub(super) struct GroupTable {
     near: Option<Near>,
     /// It is an integer, and its values did not lie close together.
     far: Option<Far>,
-    words: HashMap<u128, u32>,
+    words: WordMap,
     /// Encoded keys that do not fit a word.
     long: LongKeys,
     pub by_codes: ByCodes,
@@ -115,11 +116,24 @@ impl GroupTable {
         }
     }
 
+    /// The group of each row of a batch, as far as it is known by the word of its key; `NONE` for others.
+    pub fn get_all(&self, keys: &BatchKeys<'_>, rows: usize) -> Vec<u32> {
+        let mut groups = match (&self.near, &keys.words) {
+            (Some(_), _) | (None, Words::Few) => vec![NONE; rows],
+            (None, Words::Integers(words)) => self.words.get_all(words),
+            (None, Words::Encoded(words)) => self.words.get_all(words.words()),
+        };
+        if let Words::Encoded(words) = &keys.words {
+            groups.iter_mut().enumerate().filter(|(row, _)| words.get(*row).is_none()).for_each(|(_, group)| *group = NONE);
+        }
+        groups
+    }
+
     #[inline]
     fn get_word(&self, word: u128) -> Option<u32> {
         match &self.near {
             Some(near) => near.get(word),
-            None => self.words.get(&word).copied(),
+            None => self.words.get(word),
         }
     }
 
@@ -131,11 +145,11 @@ impl GroupTable {
             }
             self.words = near.words().collect();
             let far = Far { bits: near.bits, least: i64::MAX, greatest: i64::MIN };
-            self.far = Some(self.words.keys().fold(far, |far, word| far.with(*word)));
+            self.far = Some(self.words.iter().fold(far, |far, (word, _)| far.with(word)));
             self.near = None;
         }
         self.words.insert(word, group);
-        let hashed_bytes = 2 * (size_of::<u128>() + size_of::<u128>());
+        let hashed_bytes = 2 * WordMap::SLOT_BYTES;
         let count = self.words.len();
         let Some(far) = self.far.take().map(|far| far.with(word)) else { return hashed_bytes };
         // Values of any order lie close once there are many.
@@ -181,7 +195,7 @@ impl GroupTable {
     pub fn by_number(&self) -> Vec<Key<&[u8]>> {
         let near = self.near.as_ref();
         let mut out = vec![Key::Word(0); near.map_or(0, |near| near.groups) + self.words.len() + self.long.len()];
-        let words = near.into_iter().flat_map(Near::words).chain(self.words.iter().map(|(word, group)| (*word, *group)));
+        let words = near.into_iter().flat_map(Near::words).chain(self.words.iter());
         words.for_each(|(word, group)| out[group as usize] = Key::Word(word));
         self.long.iter().for_each(|(key, group)| out[group as usize] = Key::Long(key));
         out
@@ -376,10 +390,10 @@ impl Near {
     }
 
     /// The groups of some keys that lie as `far` says.
-    fn of(far: &Far, words: HashMap<u128, u32>) -> Near {
+    fn of(far: &Far, words: WordMap) -> Near {
         let places = vec![0; far.places()];
         let mut near = Near { first: far.least, places, groups: words.len(), ..Near::new(far.bits) };
-        for (word, group) in words {
+        for (word, group) in words.iter() {
             match word {
                 0 => near.null = group + 1,
                 _ => near.places[word_value(word, far.bits).wrapping_sub(far.least) as usize] = group + 1,
@@ -578,7 +592,7 @@ mod tests {
                 table.insert_word(0, 1_000_000);
             }
         }
-        assert!(was_far && table.near.is_some() && table.words.is_empty());
+        assert!(was_far && table.near.is_some() && table.words.len() == 0);
         assert!((0..).zip(&values).all(|(group, value)| table.get_word(word(*value)) == Some(group)));
         assert_eq!((table.get_word(0), table.get_word(word(50_000))), (Some(1_000_000), None));
         // One that lies far away, and then no more.
