@@ -16,9 +16,13 @@ struct Kept {
 }
 
 /// A new version of a format raises these, after a directory of the version before was kept.
-const WRITTEN: Kept = Kept { name: "segment-7", segment: 7, manifest_and_log: 3 };
+const WRITTEN: Kept = Kept { name: "segment-8", segment: 8, manifest_and_log: 3 };
 
-const KEPT: &[Kept] = &[Kept { name: "segment-6", segment: 6, manifest_and_log: 3 }, WRITTEN];
+const KEPT: &[Kept] = &[
+    Kept { name: "segment-6", segment: 6, manifest_and_log: 3 },
+    Kept { name: "segment-7", segment: 7, manifest_and_log: 3 },
+    WRITTEN,
+];
 
 fn unpack(name: &str) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a temporary directory");
