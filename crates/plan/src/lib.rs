@@ -70,6 +70,7 @@ mod top_filter;
 mod unnest;
 mod volatility;
 mod window;
+pub mod zone_filter;
 
 use std::sync::Arc;
 

@@ -7,6 +7,7 @@ use melba_engine::RelationLockMode;
 use melba_fmgr::{GinColumn, MakeAggregate, SetFn, WindowFn};
 use melba_types::{Datum, DbError, Kind, Oid, Result, TreeId};
 
+use crate::zone_filter::ZoneFilter;
 use melba_expression::Expression;
 use melba_expression::key::KeyPart;
 use melba_expression::{Call, JsonPath, Routine, has_effects};
@@ -258,31 +259,6 @@ pub struct TableSource {
     pub virtuals: Vec<Expression>,
     /// The outputs are the first columns of the projection, in order, and nothing is computed. Conditions read those behind.
     pub plain: bool,
-}
-
-/// A comparison of a column with a value known before the scan begins, by which row groups are skipped.
-#[derive(Debug)]
-pub struct ZoneFilter {
-    /// Of the table.
-    pub column: usize,
-    pub op: melba_engine::ZoneOp,
-    pub value: Expression,
-    pub form: ZoneForm,
-    /// The condition of the filter that this is: a row whose value satisfies the comparison passes it, and no other row does. Patterns
-    /// may also leave out rows that have their prefix.
-    pub condition: usize,
-}
-
-/// What is compared with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ZoneForm {
-    Value,
-    /// Any element of an array will do.
-    Array,
-    /// Text that starts as a LIKE pattern (or, `regex`, a regular expression) does.
-    Pattern {
-        regex: bool,
-    },
 }
 
 #[derive(Debug)]

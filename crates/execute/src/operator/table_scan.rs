@@ -15,8 +15,9 @@ use crate::join_filter::JoinFilter;
 use crate::team::BuiltTables;
 use crate::top_filter::TopFilter;
 use crate::{ExecContext, Operator};
-use melba_plan::node::{ScanOutput, TableScanNode, TableSource, ZoneForm};
+use melba_plan::node::{ScanOutput, TableScanNode, TableSource};
 use melba_plan::pattern;
+use melba_plan::zone_filter::ZoneForm;
 
 /// Longer lists are not compared with zone maps.
 const ZONE_VALUES_MAX: usize = 4096;
@@ -98,6 +99,7 @@ impl TableScanOp {
 
     /// Opens the scan of the table, or of the part of it that a member of a team works at.
     fn open(&mut self, ctx: &ExecContext) -> Result<TableScan> {
+        self.top = self.node.top_filter.and_then(|(_, number)| ctx.top_filter(number));
         let node = &self.node;
         let part = ctx.team().filter(|team| team.divides(node)).and_then(|_| ctx.part());
         let mut zones = Vec::with_capacity(node.zones.len());
@@ -219,7 +221,6 @@ impl Operator for TableScanOp {
             let scan = match &mut self.scan {
                 Some(scan) => scan,
                 None => {
-                    self.top = self.node.top_filter.and_then(|(_, number)| ctx.top_filter(number));
                     let scan = self.open(ctx)?;
                     self.scan.insert(scan)
                 }

@@ -10,8 +10,9 @@ use super::zone;
 use crate::explain;
 use crate::file_scan::FileScanNode;
 use crate::layout::Layout;
-use crate::node::{Estimate, Op, ZoneForm};
+use crate::node::{Estimate, Op};
 use crate::planner::{Planner, Stage};
+use crate::zone_filter::ZoneForm;
 
 /// Whether an entry is one function that reads files, with all its columns known.
 pub fn reads_files(planner: &Planner<'_>, entry: usize) -> bool {

@@ -17,6 +17,7 @@ use crate::layout::{Layout, column};
 use crate::node::*;
 use crate::path::{Access, LeafPath};
 use crate::planner::{Planner, Stage};
+use crate::zone_filter::ZoneForm;
 use crate::{explain, needed, stage};
 use melba_analyze::function_columns;
 use melba_expression::Expression;

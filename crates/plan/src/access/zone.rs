@@ -9,10 +9,10 @@ use melba_types::{Oid, Result, oids};
 
 use super::index;
 use crate::layout::Layout;
-use crate::node::*;
 use crate::planner::Planner;
 use crate::rels::plain_column;
 use crate::volatility;
+use crate::zone_filter::{ZoneFilter, ZoneForm};
 
 /// Zone predicates of a sequential scan.
 pub fn zones(planner: &mut Planner<'_>, entry: usize, relation: &Relation, filter: &[Expr]) -> Result<Vec<ZoneFilter>> {

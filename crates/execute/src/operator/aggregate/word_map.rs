@@ -20,33 +20,33 @@ const FAR_BYTES: usize = 256 << 10;
 #[derive(Default)]
 pub(super) struct WordMap {
     /// A power of two, at least half of them free; those of words that have the same first slot follow each other. Or none.
-    slots: Vec<Slot>,
+    slots: Vec<WordSlot>,
     len: usize,
     hasher: DefaultHashBuilder,
 }
 
 #[derive(Clone, Copy)]
-struct Slot {
+struct WordSlot {
     /// In two halves, so that a slot is aligned to eight bytes only.
     word: [u64; 2],
     /// `NONE`: the slot is free.
     group: u32,
 }
 
-const FREE: Slot = Slot { word: [0; 2], group: NONE };
+const FREE: WordSlot = WordSlot { word: [0; 2], group: NONE };
 
 fn halves(word: u128) -> [u64; 2] {
     [word as u64, (word >> 64) as u64]
 }
 
-impl Slot {
+impl WordSlot {
     fn word(&self) -> u128 {
         u128::from(self.word[0]) | u128::from(self.word[1]) << 64
     }
 }
 
 impl WordMap {
-    pub const SLOT_BYTES: usize = size_of::<Slot>();
+    pub const SLOT_BYTES: usize = size_of::<WordSlot>();
 
     pub fn len(&self) -> usize {
         self.len
@@ -126,7 +126,7 @@ impl WordMap {
         self.reserve(1);
         let at = self.find(word);
         self.len += usize::from(self.slots[at].group == NONE);
-        self.slots[at] = Slot { word: halves(word), group };
+        self.slots[at] = WordSlot { word: halves(word), group };
     }
 }
 
