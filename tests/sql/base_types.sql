@@ -177,19 +177,25 @@ create index t_w on t (w);
 select id from t where w like 'y%' order by id;
 select id from t where w = 'abc';
 
--- ALTER TYPE.
-alter type vc set (storage = extended);
-alter type vc set (storage = plain);
-alter type vc set (input = vc_in);
-alter type vc set (sideways = 1);
-alter type vc set (typmod_in = none);
-alter type vc set (typmod_in = varchartypmodin, analyze = ts_typanalyze, subscript = raw_array_subscript_handler);
-alter type vc set (receive = missing);
-alter type num set (storage = main);
-create domain vd as vc;
-alter type vc set (storage = external);
-select typname, typmodin, typmodout, typanalyze, typsubscript, typstorage from pg_type where typname ~ '^_?v[cd]$' order by 1;
+-- ALTER TYPE. No table has the type: PostgreSQL would call the functions.
+create type q;
+set client_min_messages = warning;
+create function q_in(cstring, oid, int4) returns q language internal strict immutable as 'varcharin';
+create function q_out(q) returns cstring language internal strict immutable as 'varcharout';
+reset client_min_messages;
+create type q (input = q_in, output = q_out, typmod_in = varchartypmodin, typmod_out = varchartypmodout);
+alter type q set (storage = extended);
+alter type q set (storage = plain);
+alter type q set (input = q_in);
+alter type q set (sideways = 1);
+alter type q set (typmod_in = none);
+alter type q set (typmod_in = varchartypmodin, analyze = ts_typanalyze, subscript = raw_array_subscript_handler);
+alter type q set (receive = missing);
+create domain qd as q;
+alter type q set (storage = external);
+select typname, typmodin, typmodout, typanalyze, typsubscript, typstorage from pg_type where typname ~ '^_?qd?$' order by 1;
 alter type s2 set (storage = plain);
+alter type num set (storage = main);
 alter type num[] set (storage = plain);
 create schema elsewhere;
 alter type num rename to number;

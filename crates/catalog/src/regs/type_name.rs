@@ -212,7 +212,7 @@ pub fn parse_type(catalog: &Catalog, text: &str, within: &NameScope<'_>) -> Resu
     }
     let ty = match standard {
         Some(ty) => ty,
-        None => type_named(catalog, &names, within)?,
+        None => type_named(catalog, &names, within, is_array)?,
     };
     if !is_array {
         return Ok(ty);
@@ -221,7 +221,7 @@ pub fn parse_type(catalog: &Catalog, text: &str, within: &NameScope<'_>) -> Resu
     array.ok_or_else(|| err!(UNDEFINED_OBJECT, "type \"{}[]\" does not exist", names.join(".")))
 }
 
-fn type_named(catalog: &Catalog, names: &[String], within: &NameScope<'_>) -> Result<Oid> {
+fn type_named(catalog: &Catalog, names: &[String], within: &NameScope<'_>, is_array: bool) -> Result<Oid> {
     let found = match names {
         [name] => within.path.iter().find_map(|n| catalog.type_by_name(*n, name)),
         [.., schema, name] => match within.schema(catalog, schema)? {
@@ -230,11 +230,11 @@ fn type_named(catalog: &Catalog, names: &[String], within: &NameScope<'_>) -> Re
         },
         [] => None,
     };
-    let name = names.join(".");
+    let name = names.join(".") + if is_array { "[]" } else { "" };
     match found {
-        Some(ty) if !ty.defined => Err(err!(UNDEFINED_OBJECT, "type \"{name}\" is only a shell")),
-        Some(ty) => Ok(ty.oid),
-        None => Err(err!(UNDEFINED_OBJECT, "type \"{name}\" does not exist")),
+        Some(ty) if !ty.defined && !is_array => Err(err!(UNDEFINED_OBJECT, "type \"{name}\" is only a shell")),
+        Some(ty) if ty.defined => Ok(ty.oid),
+        _ => Err(err!(UNDEFINED_OBJECT, "type \"{name}\" does not exist")),
     }
 }
 

@@ -57,7 +57,8 @@ pub fn alter_function(ddl: &Ddl<'_>, s: &AlterFunctionStmt) -> Result<()> {
 
 pub fn rename_routine(ddl: &Ddl<'_>, kind: ObjectType, node: Option<&Node>, name: &str) -> Result<()> {
     let f = named_routine(ddl, kind, node)?;
-    require_routine_owner(ddl, &f, &f.name)?;
+    // PostgreSQL calls all kinds of routines so here.
+    ddl.require_owner(f.owner, "function", &f.name)?;
     check_free(ddl, &f, f.namespace, name)?;
     rewriting_users_of(ddl, address(&f), || {
         put_function(ddl, Function { name: name.into(), ..(*f).clone() });
@@ -79,7 +80,8 @@ fn check_free(ddl: &Ddl<'_>, f: &Function, namespace: Oid, name: &str) -> Result
 pub fn move_routine(ddl: &Ddl<'_>, kind: ObjectType, node: Option<&Node>, schema: &str) -> Result<()> {
     let f = named_routine(ddl, kind, node)?;
     let target = ddl.namespace_for_creation(Some(schema))?;
-    require_routine_owner(ddl, &f, &f.name)?;
+    // PostgreSQL calls all kinds of routines so here.
+    ddl.require_owner(f.owner, "function", &f.name)?;
     if f.namespace == target {
         return Ok(());
     }
@@ -93,7 +95,8 @@ pub fn move_routine(ddl: &Ddl<'_>, kind: ObjectType, node: Option<&Node>, schema
 
 pub fn alter_routine_owner(ddl: &Ddl<'_>, kind: ObjectType, node: Option<&Node>, owner: Oid) -> Result<()> {
     let f = named_routine(ddl, kind, node)?;
-    require_routine_owner(ddl, &f, &f.name)?;
+    // PostgreSQL calls all kinds of routines so here.
+    ddl.require_owner(f.owner, "function", &f.name)?;
     give_routine(ddl, &f, owner)
 }
 
