@@ -133,6 +133,25 @@ impl Change<'_> {
         self.since
     }
 
+    /// Whether there is nothing to be done when no row has changed.
+    pub fn is_idle(&self) -> bool {
+        self.since.is_some() && self.has_known_schema() && !self.is_dropped.contains(&true)
+    }
+
+    fn has_known_schema(&self) -> bool {
+        self.table.metadata.as_ref().is_some_and(|m| m.schema().is_some_and(|known| self.schema.is(known)))
+    }
+
+    /// What the caller has seen when it published last.
+    pub fn seen(&self) -> Option<&[u64]> {
+        self.table.seen()
+    }
+
+    /// No row has changed up to a commit.
+    pub fn keep(self, csn: u64) {
+        self.table.csn = csn;
+    }
+
     /// Takes note of rows of the table, with the positions of those whose versions are newer than `since`. Returns the positions of the
     /// rows that are to be appended.
     pub fn note(&mut self, row_ids: &[RowId], newer: &[u32]) -> Vec<u32> {
@@ -229,9 +248,7 @@ impl Change<'_> {
                 gone.push((at, positions));
             }
         }
-        let is_known = self.table.metadata.as_ref().is_some_and(|m| m.schema().is_some_and(|s| self.schema.is(s)));
-        let is_dropped = self.is_dropped.contains(&true);
-        if self.since.is_some() && is_known && self.added.is_empty() && gone.is_empty() && !is_dropped {
+        if self.is_idle() && self.added.is_empty() && gone.is_empty() {
             self.table.csn = moment.csn;
             return Ok(None);
         }

@@ -100,6 +100,8 @@ pub struct IcebergTable {
     pub(crate) manifests: Vec<Manifest>,
     /// The rows of the data files that are not deleted.
     pub(crate) published: RowSet,
+    /// What the caller remembers of the rows' storage at `csn`; `None`: nothing.
+    seen: Option<Vec<u64>>,
     /// Files of earlier snapshots, and the sequence number of the first snapshot without them.
     pub(crate) retired: Vec<(i64, String)>,
 }
@@ -120,6 +122,7 @@ impl IcebergTable {
             deletes: Vec::new(),
             manifests: Vec::new(),
             published: RowSet::default(),
+            seen: None,
             retired: Vec::new(),
         };
         table.find_version()?;
@@ -266,6 +269,15 @@ impl IcebergTable {
         let (ending, prefix) = if folder == "data" { (".parquet", "") } else { (".avro", "snap-") };
         let stem = name.strip_suffix(ending).map(|stem| stem.strip_prefix(prefix).unwrap_or(stem));
         matches!(folder, "data" | "metadata") && stem.is_some_and(|stem| stem.starts_with(|c: char| c.is_ascii_digit()))
+    }
+
+    /// What the caller has seen of the rows' storage when it published last.
+    pub fn seen(&self) -> Option<&[u64]> {
+        self.seen.as_deref()
+    }
+
+    pub fn set_seen(&mut self, seen: Vec<u64>) {
+        self.seen = Some(seen);
     }
 
     /// Bytes that it holds.

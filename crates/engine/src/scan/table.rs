@@ -192,6 +192,28 @@ impl TableScan {
         })
     }
 
+    /// What the scan reads: the numbers of the segments, and behind them how many rows memory has a version of, tombstones included.
+    ///
+    /// When it is the same as for an earlier view, and `has_newer` is false for that one's CSN, both views see the same. What a merge
+    /// drops makes other segments. A deleted row of which memory forgets everything is counted no more, and no row with an older version
+    /// can have come instead.
+    pub fn storage(&self) -> Vec<u64> {
+        let mut in_memory = 0;
+        for table in self.levels.used_memory() {
+            in_memory += table.map.read().values().filter(|chain| chain.visible(self.view.csn).is_some()).count() as u64;
+        }
+        self.runs.iter().map(|run| run.segment.file).chain([in_memory]).collect()
+    }
+
+    /// Whether there may be a version, or a tombstone, that is newer than a commit. True for the transaction's own changes.
+    pub fn has_newer(&self, csn: Csn) -> bool {
+        self.own.txn.has_writes()
+            || self.runs.iter().any(|run| run.reader.meta().csn_max > csn)
+            || self.levels.used_memory().any(|table| {
+                table.map.read().values().any(|chain| chain.visible(self.view.csn).is_some_and(|version| version.csn > csn))
+            })
+    }
+
     /// The next rows; never an empty batch.
     #[expect(clippy::should_implement_trait, reason = "fallible")]
     pub fn next(&mut self) -> Result<Option<ScanBatch>> {

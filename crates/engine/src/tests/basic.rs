@@ -122,57 +122,114 @@ fn index_scans_merge_own_entries_with_committed_ones_both_ways() {
     }
 }
 
-#[test]
-fn a_scan_tells_the_versions_that_are_newer_than_a_commit() {
-    let engine = memory_engine();
-    let tree = table(&engine);
-    let change = |change: &dyn Fn(&Arc<Transaction>)| {
-        let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+/// A table whose changes are published: what scans say of the versions of its rows.
+struct Published {
+    engine: Arc<Engine>,
+    tree: TreeId,
+}
+
+impl Published {
+    fn new(rows: i32) -> Published {
+        let engine = memory_engine();
+        let tree = table(&engine);
+        let published = Published { engine, tree };
+        published.insert(rows);
+        published
+    }
+
+    fn change(&self, change: impl FnOnce(&Arc<Transaction>)) {
+        let t = self.engine.begin(Isolation::ReadCommitted).expect("begins");
         change(&t);
-        t.commit(Durability::Sync).expect("commits")
-    };
-    // All rows that a scan gives, and those newer than a commit.
-    let newer = |csn| {
-        let t = engine.begin(Isolation::ReadCommitted).expect("begins");
-        let mut scan = t.scan(t.statement_view(), tree, &[0], &[], &[], None).expect("opens");
+        t.commit(Durability::Sync).expect("commits");
+    }
+
+    fn insert(&self, rows: i32) {
+        self.change(|t| (0..rows).for_each(|id| assert!(t.insert(self.tree, &row(id, "new")).is_ok())));
+    }
+
+    fn update(&self, id: RowId) {
+        self.change(|t| t.update(self.tree, id, &row(7, "changed")).expect("updates"));
+    }
+
+    fn delete(&self, id: RowId) {
+        self.change(|t| t.delete(self.tree, id).expect("deletes"));
+    }
+
+    fn scan<T>(&self, read: impl FnOnce(&mut TableScan) -> T) -> T {
+        let t = self.engine.begin(Isolation::ReadCommitted).expect("begins");
+        read(&mut t.scan(t.statement_view(), self.tree, &[0], &[], &[], None).expect("opens"))
+    }
+
+    /// All rows that a scan gives, and those newer than a commit.
+    fn newer(&self, csn: melba_types::Csn) -> (Vec<RowId>, Vec<RowId>) {
         let (mut all, mut newer) = (Vec::new(), Vec::new());
-        while let Some(mut piece) = scan.next_piece().expect("scans") {
-            let positions = piece.newer_than(csn).expect("reads");
-            let ids = piece.row_ids().expect("reads");
-            all.extend(ids.iter().map(|id| id.0));
-            newer.extend(positions.iter().map(|at| ids[*at as usize].0));
-        }
+        self.scan(|scan| {
+            while let Some(mut piece) = scan.next_piece().expect("scans") {
+                let positions = piece.newer_than(csn).expect("reads");
+                let ids = piece.row_ids().expect("reads");
+                all.extend_from_slice(ids);
+                newer.extend(positions.iter().map(|at| ids[*at as usize]));
+            }
+        });
         all.sort_unstable();
         newer.sort_unstable();
         (all, newer)
-    };
-    let insert = |from: i32, to: i32| {
-        move |t: &Arc<Transaction>| {
-            for id in from..to {
-                t.insert(tree, &row(id, "new")).expect("inserts");
-            }
-        }
-    };
-    let first = change(&insert(0, 100));
-    let (rows, _) = newer(first);
-    let place = |at: usize| RowId(rows[at]);
+    }
+
+    fn has_changed(&self, csn: melba_types::Csn, storage: &[u64]) -> bool {
+        self.scan(|scan| scan.has_newer(csn) || scan.storage() != storage)
+    }
+}
+
+#[test]
+fn a_scan_tells_the_versions_that_are_newer_than_a_commit() {
+    let table = Published::new(100);
+    let engine = &table.engine;
+    let first = engine.visible_csn();
+    let (rows, _) = table.newer(first);
     for flush in [false, true, false, true] {
         let before = engine.visible_csn();
-        change(&|t| t.update(tree, place(7), &row(7, "changed")).expect("updates"));
-        change(&insert(100, 101));
-        assert_eq!(newer(before).1.len(), 2);
+        table.update(rows[7]);
+        table.insert(1);
+        assert_eq!(table.newer(before).1.len(), 2);
         if flush {
             engine.checkpoint().expect("flushes");
-            assert_eq!(newer(before).1.len(), 2, "in segments");
+            assert_eq!(table.newer(before).1.len(), 2, "in segments");
         }
-        assert!(newer(engine.visible_csn()).1.is_empty());
+        assert!(table.newer(engine.visible_csn()).1.is_empty());
     }
     let last = engine.visible_csn();
-    change(&|t| t.delete(tree, place(50)).expect("deletes"));
-    change(&|t| t.update(tree, place(9), &row(9, "changed")).expect("updates"));
+    table.delete(rows[50]);
+    table.update(rows[9]);
     engine.checkpoint().expect("flushes");
     engine.merge_all().expect("merges");
-    let (all, changed) = newer(last);
+    let (all, changed) = table.newer(last);
     assert_eq!((all.len(), &changed[..]), (103, &[rows[9]][..]), "merges keep the commits of versions");
-    assert_eq!(newer(first).1.len(), 6, "four new rows, and the two that were changed");
+    assert_eq!(table.newer(first).1.len(), 6, "four new rows, and the two that were changed");
+}
+
+#[test]
+fn a_scan_tells_whether_anything_has_changed() {
+    let table = Published::new(100);
+    let engine = &table.engine;
+    engine.checkpoint().expect("flushes");
+    let seen = || (engine.visible_csn(), table.scan(|scan| scan.storage()));
+    let (csn, storage) = seen();
+    assert!(!table.has_changed(csn, &storage));
+    let (rows, _) = table.newer(csn);
+    table.delete(rows[50]);
+    assert!(table.has_changed(csn, &storage), "a tombstone in memory");
+    engine.checkpoint().expect("flushes");
+    assert!(table.has_changed(csn, &storage), "in a segment");
+    engine.merge_all().expect("merges");
+    assert!(table.has_changed(csn, &storage), "and when a merge has dropped it");
+    // Rows that were never flushed: memory forgets them when they are deleted.
+    table.insert(2);
+    let (csn, storage) = seen();
+    let last = |back: usize| *table.newer(csn).0.iter().rev().nth(back).expect("a row");
+    table.delete(last(1));
+    assert!(table.has_changed(csn, &storage));
+    table.insert(1);
+    table.delete(last(0));
+    assert!(table.has_changed(csn, &storage));
 }

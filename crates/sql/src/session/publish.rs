@@ -181,6 +181,15 @@ impl Publisher<'_> {
         let kinds: Vec<_> = projection.iter().map(|at| relation.columns[*at].kind).collect();
         let missing: Vec<Datum> = relation.columns.iter().map(|c| c.missing.clone()).collect();
         let mut scan = self.tx.engine.scan(evaluation.view(), tree, &projection, &missing, &[], None)?;
+        let storage = scan.storage();
+        if let Some(since) = change.since()
+            && change.is_idle()
+            && change.seen() == Some(&storage[..])
+            && !scan.has_newer(Csn(since))
+        {
+            change.keep(moment.csn);
+            return Ok(None);
+        }
         // A commit has a CSN above 0.
         let since = Csn(change.since().unwrap_or(0));
         while let Some(mut piece) = scan.next_piece()? {
@@ -205,6 +214,7 @@ impl Publisher<'_> {
         }
         drop(scan);
         let committed = change.commit(moment, span(self.publication, "keep", KEEP))?;
+        table.set_seen(storage);
         place.metadata = table.metadata_url();
         Ok(committed)
     }
