@@ -27,6 +27,19 @@ select pubname, schemaname, tablename, attnames from pg_publication_tables where
 select relid::regclass from pg_get_publication_tables('p') order by 1;
 select * from pg_get_publication_tables('absent');
 
+-- Tables that inherit are members, too, unless ONLY.
+create table parent (a int);
+create table child () inherits (parent);
+create table grandchild () inherits (child);
+create publication of_parent for table parent;
+create publication of_only for table only parent, only child;
+select p.pubname, r.prrelid::regclass from pg_publication_rel r join pg_publication p on p.oid = r.prpubid where pubname in ('of_parent', 'of_only') order by 1, 2;
+select pubname, tablename from pg_publication_tables where pubname in ('of_parent', 'of_only') order by 1, 2;
+alter publication of_parent drop table parent;
+select count(*) from pg_publication_rel r join pg_publication p on p.oid = r.prpubid where pubname = 'of_parent';
+alter publication of_only add table child;
+drop publication of_parent, of_only;
+
 -- What cannot be published.
 create publication bad for table v;
 create publication bad for table mv;

@@ -86,7 +86,9 @@ pub fn published_tables(catalog: &Catalog, publication: &Publication) -> Vec<Arc
     let members: Vec<_> = publication_members(catalog).filter(|m| m.publication == publication.oid).collect();
     let has = |class: Oid, object: Oid| members.iter().any(|m| (m.class, m.object) == (class, object));
     let mut named: Vec<Oid> = members.iter().filter(|m| m.class == classes::PG_CLASS).map(|m| m.object).collect();
-    let parts: Vec<Oid> = named.iter().flat_map(|table| catalog.descendants(*table)).collect();
+    // Tables that inherit are members themselves.
+    let is_divided = |table: &&Oid| catalog.relation(**table).is_some_and(|r| r.kind == RelationKind::PartitionedTable);
+    let parts: Vec<Oid> = named.iter().filter(is_divided).flat_map(|table| catalog.descendants(*table)).collect();
     named.extend(parts);
     let is_published = |r: &Relation| publication.all_tables || has(classes::PG_NAMESPACE, r.namespace) || named.contains(&r.oid);
     let all = catalog.user_relations();

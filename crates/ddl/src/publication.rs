@@ -76,6 +76,11 @@ fn named_members(ddl: &Ddl<'_>, objects: &[Node]) -> Result<Vec<Member>> {
         let Some(N::PublicationObjSpec(spec)) = &object.node else {
             return Err(DbError::internal("a publication of nothing"));
         };
+        let mut add = |member: Member| {
+            if !members.iter().any(|known| (known.class, known.object) == (member.class, member.object)) {
+                members.push(member);
+            }
+        };
         let member = match spec.pubobjtype() {
             PublicationObjSpecType::PublicationobjTable => {
                 let table = spec.pubtable.as_ref().ok_or_else(|| DbError::internal("a publication of no table"))?;
@@ -87,6 +92,8 @@ fn named_members(ddl: &Ddl<'_>, objects: &[Node]) -> Result<Vec<Member>> {
                 }
                 let name = table.relation.as_ref().ok_or_else(|| DbError::internal("a publication of no table"))?;
                 let relation = ddl.open_relation(name, RelationLockMode::ShareUpdateExclusive)?;
+                let below = if name.inh && relation.kind == RelationKind::Table { heirs(ddl, &relation)? } else { Vec::new() };
+                below.into_iter().for_each(&mut add);
                 Member { class: classes::PG_CLASS, object: relation.oid, name: relation.name.to_string() }
             }
             PublicationObjSpecType::PublicationobjTablesInSchema => {
@@ -100,11 +107,19 @@ fn named_members(ddl: &Ddl<'_>, objects: &[Node]) -> Result<Vec<Member>> {
                 Member { class: classes::PG_NAMESPACE, object: schema, name }
             }
         };
-        if !members.iter().any(|known| (known.class, known.object) == (member.class, member.object)) {
-            members.push(member);
-        }
+        add(member);
     }
     Ok(members)
+}
+
+/// The tables that inherit from a table, locked.
+fn heirs(ddl: &Ddl<'_>, table: &Relation) -> Result<Vec<Member>> {
+    let mut heirs = Vec::new();
+    for object in ddl.catalog().descendants(table.oid).into_iter().filter(|heir| *heir != table.oid) {
+        ddl.lock_relation(object, RelationLockMode::ShareUpdateExclusive)?;
+        heirs.push(Member { class: classes::PG_CLASS, object, name: ddl.relation(object)?.name.to_string() });
+    }
+    Ok(heirs)
 }
 
 /// Whether the user may publish a table or schema, and it can be published.
