@@ -139,17 +139,13 @@ impl EngineSession {
         }
     }
 
-    /// Counts what this thread has read and written since it told so last, and returns it; `None`: nothing.
-    #[inline]
-    pub fn note_io(&self) -> Option<IoCounts> {
-        if !counts::has_counted() {
-            return None;
-        }
+    /// Counts what this thread has read and written since it told so last, and returns it.
+    pub fn note_io(&self) -> IoCounts {
         let (all, is_full) = counts::hand_over(|all, owned| (*all, !owned.is_empty() && self.scans.note_blocks(owned)));
         if is_full {
             self.shared.queries.scans.fold(&self.scans);
         }
-        Some(all)
+        all
     }
 
     /// Sets the watch to notify of lock waits longer than deadlock_timeout.

@@ -28,35 +28,30 @@ pub struct IoCounts {
     pub log_bytes: u64,
 }
 
+/// `$f` of each pair of counts: straight-line code, which a processor does several at a time.
+macro_rules! each {
+    ($own:ident, $other:ident, $f:ident, $($field:ident)*) => { $($own.$field = $own.$field.$f($other.$field);)* };
+}
+
+macro_rules! all_fields {
+    ($own:ident, $other:ident, $f:ident) => {
+        each!($own, $other, $f,
+            block_hits block_reads block_read_bytes block_read_nanos block_writes block_write_bytes block_write_nanos
+            temp_read_bytes temp_read_nanos temp_write_bytes temp_write_nanos log_records log_bytes)
+    };
+}
+
 impl IoCounts {
-    fn each(&mut self, other: &IoCounts, f: impl Fn(u64, u64) -> u64) {
-        let pairs = [
-            (&mut self.block_hits, other.block_hits),
-            (&mut self.block_reads, other.block_reads),
-            (&mut self.block_read_bytes, other.block_read_bytes),
-            (&mut self.block_read_nanos, other.block_read_nanos),
-            (&mut self.block_writes, other.block_writes),
-            (&mut self.block_write_bytes, other.block_write_bytes),
-            (&mut self.block_write_nanos, other.block_write_nanos),
-            (&mut self.temp_read_bytes, other.temp_read_bytes),
-            (&mut self.temp_read_nanos, other.temp_read_nanos),
-            (&mut self.temp_write_bytes, other.temp_write_bytes),
-            (&mut self.temp_write_nanos, other.temp_write_nanos),
-            (&mut self.log_records, other.log_records),
-            (&mut self.log_bytes, other.log_bytes),
-        ];
-        for (own, other) in pairs {
-            *own = f(*own, other);
-        }
-    }
-
     pub fn add(&mut self, other: &IoCounts) {
-        self.each(other, u64::saturating_add);
+        all_fields!(self, other, wrapping_add);
     }
 
-    /// The increase since other counts.
+    /// The increase since earlier counts of the same thread, or of sums that only grow.
     pub fn since(mut self, before: &IoCounts) -> IoCounts {
-        self.each(before, u64::saturating_sub);
+        {
+            let own = &mut self;
+            all_fields!(own, before, wrapping_sub);
+        }
         self
     }
 }
@@ -76,6 +71,8 @@ struct ThreadCounts {
     all: IoCounts,
     /// Those that were handed over.
     told: IoCounts,
+    /// There are others.
+    is_untold: bool,
     /// Not handed over yet.
     owned: Vec<OwnedCounts>,
 }
@@ -116,7 +113,7 @@ thread_local! {
             log_records: 0,
             log_bytes: 0,
         };
-        RefCell::new(ThreadCounts { all: NONE, told: NONE, owned: Vec::new() })
+        RefCell::new(ThreadCounts { all: NONE, told: NONE, is_untold: false, owned: Vec::new() })
     };
     static MEASURES: Cell<bool> = const { Cell::new(false) };
     /// Time of reads and writes of files that nobody has taken yet.
@@ -126,7 +123,11 @@ thread_local! {
 /// A thread that ends counts no more.
 #[inline]
 fn count(f: impl FnOnce(&mut ThreadCounts)) {
-    let _ = COUNTS.try_with(|counts| f(&mut counts.borrow_mut()));
+    let _ = COUNTS.try_with(|counts| {
+        let mut counts = counts.borrow_mut();
+        counts.is_untold = true;
+        f(&mut counts);
+    });
 }
 
 /// A block was in the cache.
@@ -183,15 +184,13 @@ pub fn note_log_record(bytes: u64) {
 }
 
 /// All that this thread has counted since it began.
-#[inline]
 pub fn counted() -> IoCounts {
     COUNTS.with_borrow(|counts| counts.all)
 }
 
 /// Whether there is something to hand over.
-#[inline]
 pub fn has_counted() -> bool {
-    COUNTS.with_borrow(|counts| !counts.owned.is_empty() || counts.all != counts.told)
+    COUNTS.with_borrow(|counts| counts.is_untold)
 }
 
 /// Hands over what this thread has counted since it did so last. `f` must count nothing.
@@ -199,6 +198,7 @@ pub fn hand_over<R>(f: impl FnOnce(&IoCounts, &[OwnedCounts]) -> R) -> R {
     COUNTS.with_borrow_mut(|counts| {
         let result = f(&counts.all.since(&counts.told), &counts.owned);
         counts.told = counts.all;
+        counts.is_untold = false;
         counts.owned.clear();
         result
     })
@@ -225,11 +225,15 @@ pub fn take_over(counted: &ApartCounts) {
 
 /// Runs `f`, whose counts are returned and not this thread's.
 pub fn apart<R>(f: impl FnOnce() -> R) -> (R, ApartCounts) {
-    let (before, owned) = COUNTS.with_borrow_mut(|counts| (counts.all, std::mem::take(&mut counts.owned)));
+    let (before, is_untold, owned) =
+        COUNTS.with_borrow_mut(|counts| (counts.all, counts.is_untold, std::mem::take(&mut counts.owned)));
     let result = f();
-    let counted = COUNTS.with_borrow_mut(|counts| ApartCounts {
-        all: std::mem::replace(&mut counts.all, before).since(&before),
-        owned: std::mem::replace(&mut counts.owned, owned),
+    let counted = COUNTS.with_borrow_mut(|counts| {
+        counts.is_untold = is_untold;
+        ApartCounts {
+            all: std::mem::replace(&mut counts.all, before).since(&before),
+            owned: std::mem::replace(&mut counts.owned, owned),
+        }
     });
     (result, counted)
 }
@@ -240,7 +244,6 @@ pub fn measures_times() -> bool {
 }
 
 /// Measures from now on, or no more.
-#[inline]
 pub fn measure_times(on: bool) {
     MEASURES.set(on);
 }

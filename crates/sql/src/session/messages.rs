@@ -74,11 +74,14 @@ impl Session {
     /// What this thread has read and written was the session's.
     #[inline]
     fn count_io(&self) {
-        if io_counts::has_counted()
-            && let Some(io) = self.state.engine().note_io()
-        {
-            self.state.activity.add_io(&io);
+        if !io_counts::has_counted() {
+            return;
         }
+        let io = match &self.transaction {
+            Some(transaction) => transaction.tx.engine.session().note_io(),
+            None => self.state.engine().note_io(),
+        };
+        self.state.activity.add_io(&io);
     }
 
     fn dispatch(&mut self, message: Frontend<'_>, client: &mut dyn Client) -> Result<Flow> {
