@@ -273,13 +273,14 @@ mod tests {
     }
 
     /// PostgreSQL 18.6 lists this many of its own settings, beside those that are hidden; six are ours, and those of
-    /// pg_stat_statements, pg_trgm and PL/pgSQL come with them.
+    /// auto_explain, pg_stat_statements, pg_trgm and PL/pgSQL come with them.
     #[test]
     fn all_settings_of_postgresql_18_are_classified() {
         const OURS: [&str; 6] =
             ["auth_delay.milliseconds", "dense_gain_min", "dense_read_budget", "memory", "metrics_listen", "metrics_token_file"];
         let is_other = |name: &&str| {
-            let is_of_extension = ["pg_stat_statements.", "pg_trgm.", "plpgsql."].iter().any(|prefix| name.starts_with(prefix));
+            let is_of_extension =
+                ["auto_explain.", "pg_stat_statements.", "pg_trgm.", "plpgsql."].iter().any(|prefix| name.starts_with(prefix));
             OURS.contains(name) || is_hidden(name) || is_of_extension
         };
         let names = table().definitions.iter().map(|d| d.name).filter(|name| !is_other(name));
