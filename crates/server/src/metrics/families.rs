@@ -57,7 +57,8 @@ const SERVER: [Family; 8] = [
             ("max_tx_duration", Gauge, "Max duration in seconds any active transaction has been running."),
         ],
         from: "select datname, state, usename, application_name, backend_type, wait_event_type, wait_event, count(*),
-            coalesce(max(extract(epoch from now() - xact_start)), 0) from pg_stat_activity group by 1, 2, 3, 4, 5, 6, 7",
+            coalesce(max(extract(epoch from now() - xact_start)), 0) from pg_stat_activity
+            where datname is not null group by 1, 2, 3, 4, 5, 6, 7",
     },
     Family {
         prefix: "pg_locks",
