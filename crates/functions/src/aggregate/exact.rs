@@ -3,7 +3,7 @@
 use melba_fmgr::TakenRows;
 use melba_types::{Bitmap, Column, ColumnData, Datum, Numeric, Result};
 
-use super::for_each_valid;
+use super::{for_each_valid, kernels};
 use crate::int::out_of_range;
 
 /// How many of some rows have no null argument.
@@ -49,6 +49,9 @@ pub(super) fn sum_of_integers(column: &Column, rows: TakenRows<'_>) -> (i64, i12
 
 /// The same of words.
 pub(super) fn sum_of_words(values: &[i64], validity: Option<&Bitmap>, rows: TakenRows<'_>) -> (i64, i128) {
+    if let (None, TakenRows::All(n)) = (validity, rows) {
+        return (n as i64, kernels::sum(&values[..n]));
+    }
     let (mut count, mut sum) = (0, 0i128);
     for_each_valid(validity, rows, |i| {
         count += 1;

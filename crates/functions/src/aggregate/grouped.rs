@@ -7,6 +7,7 @@ use melba_types::{Bitmap, Column, ColumnData, Datum, DbError, Mantissas, Numeric
 
 use super::exact::{IntegerResult, NumericSum, count_of, integer_result, numeric_result, sum_of_integers, sum_of_words};
 use super::for_each_valid;
+use super::kernels::{best_of, greatest, least};
 
 /// Calls `f` with each of the rows, all if none are named, whose value is not null, and with its group.
 #[inline]
@@ -324,25 +325,11 @@ impl GroupedExtreme {
     }
 }
 
-/// The best of some values. Several are kept at once: to keep one, each comparison would wait for the one before.
-fn best_of<T: Copy>(values: &[T], better: impl Fn(T, T) -> T) -> Option<T> {
-    const KEPT: usize = 16;
-    let (all, rest) = values.as_chunks::<KEPT>();
-    let Some(mut kept) = all.first().copied() else { return rest.iter().copied().reduce(better) };
-    for some in all {
-        // Not zipped, which is a call for each in builds without LTO.
-        for i in 0..KEPT {
-            kept[i] = better(kept[i], some[i]);
-        }
-    }
-    kept.into_iter().chain(rest.iter().copied()).reduce(better)
-}
-
 /// The least or greatest of some values.
 fn extreme<T: Copy + Ord>(values: &[T], validity: Option<&Bitmap>, rows: TakenRows<'_>, greatest: bool) -> Option<T> {
     match (rows, validity, greatest) {
-        (TakenRows::All(_), None, true) => best_of(values, |a, b| if b > a { b } else { a }),
-        (TakenRows::All(_), None, false) => best_of(values, |a, b| if b < a { b } else { a }),
+        (TakenRows::All(n), None, true) => best_of(&values[..n], |a, b| if b > a { b } else { a }),
+        (TakenRows::All(n), None, false) => best_of(&values[..n], |a, b| if b < a { b } else { a }),
         _ => {
             let mut best: Option<T> = None;
             for_each_valid(validity, rows, |row| {
@@ -376,7 +363,11 @@ impl GroupedAggregate for GroupedExtreme {
         match &args[0].data {
             ColumnData::Int2(v) => self.take_best(group, extreme(v, validity, rows, self.greatest)),
             ColumnData::Int4(v) => self.take_best(group, extreme(v, validity, rows, self.greatest)),
-            ColumnData::Int8(v) => self.take_best(group, extreme(v, validity, rows, self.greatest)),
+            ColumnData::Int8(v) => match (validity, rows) {
+                (None, TakenRows::All(n)) if self.greatest => self.take_best(group, greatest(&v[..n])),
+                (None, TakenRows::All(n)) => self.take_best(group, least(&v[..n])),
+                _ => self.take_best(group, extreme(v, validity, rows, self.greatest)),
+            },
             other => panic!("the extreme of integers over {other:?}"),
         }
         Ok(())
@@ -400,19 +391,5 @@ impl GroupedAggregate for GroupedExtreme {
 
     fn group_bytes(&self) -> usize {
         size_of::<i64>() + 1
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_best_of_any_number_of_values_is_found() {
-        let values: Vec<i64> = (0..100).map(|i: i64| i.wrapping_mul(0x9E37_79B9_7F4A_7C15_u64 as i64)).collect();
-        for some in (0..values.len()).map(|n| &values[..n]) {
-            assert_eq!(best_of(some, |a, b| if b > a { b } else { a }), some.iter().copied().max());
-            assert_eq!(best_of(some, |a, b| if b < a { b } else { a }), some.iter().copied().min());
-        }
     }
 }

@@ -14,6 +14,7 @@ mod extremes;
 mod generic;
 mod grouped;
 mod intervals;
+mod kernels;
 mod ordered;
 mod regression;
 mod sums;
