@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use melba_catalog::privileges::RoleUse;
 use melba_catalog::publications::{ALL_OPERATIONS, is_publishable, parse_span, publication_by_name, publication_members};
 use melba_catalog::{Object, ObjectAddress, Persistence, Publication, PublicationMember, Relation, RelationKind, acl, classes};
 use melba_engine::RelationLockMode;
@@ -16,6 +17,8 @@ use crate::context::Ddl;
 
 /// The formats of published tables.
 const FORMATS: [&str; 1] = ["iceberg"];
+/// The role whose members may write to stores.
+const WRITERS: &str = "pg_write_server_files";
 
 pub fn create_publication(ddl: &Ddl<'_>, s: &CreatePublicationStmt) -> Result<()> {
     let name = &s.pubname;
@@ -192,7 +195,8 @@ fn with_options(ddl: &Ddl<'_>, mut publication: Publication, list: &[Node]) -> R
         None if !publication.options.is_empty() => {
             Err(err!(INVALID_PARAMETER_VALUE, "a publication without a format has no location, snapshot_interval and keep"))
         }
-        _ => Ok(publication),
+        Some(_) => require_store(ddl).map(|()| publication),
+        None => Ok(publication),
     }
 }
 
@@ -213,10 +217,15 @@ fn check_option(ddl: &Ddl<'_>, name: &str, text: &str) -> Result<()> {
     }
 }
 
+fn may_write(ddl: &Ddl<'_>, user: Oid) -> bool {
+    let catalog = ddl.catalog();
+    catalog.role_by_name(WRITERS).is_some_and(|role| catalog.has_role(user, role.oid, RoleUse::Inherit))
+}
+
 /// Stores and files of the server are written with the server's rights, as by COPY TO.
 fn require_store(ddl: &Ddl<'_>) -> Result<()> {
-    let role = "pg_write_server_files";
-    if ddl.catalog().role_by_name(role).is_some_and(|r| ddl.has_privileges_of(r.oid)) {
+    let role = WRITERS;
+    if may_write(ddl, ddl.user()) {
         return Ok(());
     }
     Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied to publish to a file or an object store")
@@ -341,6 +350,10 @@ pub fn give_publication(ddl: &Ddl<'_>, old: &Publication, owner: Oid) -> Result<
     if old.all_tables && !ddl.is_superuser() && !ddl.catalog().is_superuser(owner) {
         return Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied to change owner of publication \"{}\"", old.name)
             .hint("The owner of a FOR ALL TABLES publication must be a superuser."));
+    }
+    if old.option("format").is_some() && !may_write(ddl, owner) {
+        return Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied to change owner of publication \"{}\"", old.name)
+            .hint("The owner of a publication with a format needs the privileges of the \"pg_write_server_files\" role."));
     }
     put(ddl, Publication { owner, ..old.clone() });
     Ok(())

@@ -7,7 +7,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use melba_fmgr::Session;
-use melba_types::{Batch, Column, ColumnData, Result, RowId, bail, err, limits};
+use melba_types::datetime::{DATE_INFINITY, DATE_NEGATIVE_INFINITY, TIMESTAMP_INFINITY, TIMESTAMP_NEGATIVE_INFINITY};
+use melba_types::{Batch, Column, ColumnData, Datum, Result, RowId, bail, err, limits};
 use serde_json::json;
 
 use crate::manifest::{self, Content, FileEntry, Manifest, Status};
@@ -92,8 +93,8 @@ impl IcebergTable {
         {
             bail!(OBJECT_NOT_IN_PREREQUISITE_STATE, "\"{}\" has another table", self.folder.url(&self.directory));
         }
-        let known = self.metadata.as_ref().and_then(Metadata::schema);
-        let fits = known.is_some_and(|known| schema.reads_files_of(known));
+        let reads = |known: &Metadata| known.schema().is_some_and(|s| schema.reads_files_of(s, known.last_column()));
+        let fits = self.metadata.as_ref().is_some_and(reads);
         let since = (before.as_ref() == Some(&origin) && fits && self.csn <= csn).then_some(self.csn);
         let mut is_dropped: Vec<bool> = self.data.iter().map(|f| since.is_none() || is_holey(f)).collect();
         let small = |f: &DataFile| f.entry.bytes < SMALL_FILE_BYTES;
@@ -120,6 +121,16 @@ impl IcebergTable {
             out: None,
             added: Vec::new(),
         })
+    }
+}
+
+/// Of dates and timestamps.
+fn is_infinite(value: &Datum) -> bool {
+    match value {
+        Datum::Int4(date) => matches!(*date, DATE_INFINITY | DATE_NEGATIVE_INFINITY),
+        Datum::Int8(time) => matches!(*time, TIMESTAMP_INFINITY | TIMESTAMP_NEGATIVE_INFINITY),
+        Datum::Array(array) => array.elements.iter().any(is_infinite),
+        _ => false,
     }
 }
 
@@ -182,6 +193,7 @@ impl Change<'_> {
         if row_ids.is_empty() {
             return Ok(());
         }
+        self.check_finite(&batch)?;
         if self.out.is_none() {
             let name = format!("{}/data/{}-{}.parquet", self.table.directory, self.id, self.added.len());
             let (columns, ids) = self.schema.written();
@@ -198,6 +210,21 @@ impl Change<'_> {
             self.appended.insert(id.0);
         }
         if out.bytes() >= FILE_BYTES_MAX { self.end_file() } else { Ok(()) }
+    }
+
+    /// Readers know no infinite dates and timestamps.
+    fn check_finite(&self, batch: &Batch) -> Result<()> {
+        for (column, values) in self.schema.columns.iter().zip(&batch.columns) {
+            let (ty, _) = melba_parquet::iceberg_type(&*self.session, column.ty, column.typmod);
+            if matches!(ty.as_str(), "date" | "timestamp" | "timestamptz")
+                && (0..batch.rows).any(|row| is_infinite(&values.get(row)))
+            {
+                let name = &column.name;
+                return Err(err!(DATETIME_FIELD_OVERFLOW, "column \"{name}\" has an infinite value")
+                    .detail("Iceberg has no infinite dates and timestamps."));
+            }
+        }
+        Ok(())
     }
 
     fn end_file(&mut self) -> Result<()> {

@@ -109,6 +109,13 @@ impl Metadata {
         self.value["schemas"].as_array()?.iter().find(|schema| schema["schema-id"] == *id)
     }
 
+    /// The greatest number of a column in any schema.
+    pub fn last_column(&self) -> i64 {
+        let schemas = self.value["schemas"].as_array().into_iter().flatten();
+        let fields = schemas.filter_map(|schema| schema["fields"].as_array()).flatten();
+        fields.filter_map(|field| field["id"].as_i64()).max().unwrap_or(0)
+    }
+
     /// Makes a schema the present one.
     pub fn set_schema(&mut self, schema: &Schema) {
         let schemas = self.value["schemas"].as_array().map_or(&[][..], Vec::as_slice);

@@ -66,14 +66,15 @@ impl Schema {
         described["fields"] == self.fields
     }
 
-    /// Whether files of another schema of the table have the values of this one: not for a type that has changed, and not for a new
-    /// column that is not null in rows before it.
-    pub fn reads_files_of(&self, described: &Value) -> bool {
+    /// Whether files of another schema of the table have the values of this one: not for a type that has changed, and not for a
+    /// column that is not null in rows before it. `last`: the greatest number of a column that any schema had before; one that is not
+    /// greater may have values which these files lack.
+    pub fn reads_files_of(&self, described: &Value, last: i64) -> bool {
         let before = described["fields"].as_array().map_or(&[][..], Vec::as_slice);
         let fields = self.fields.as_array().into_iter().flatten();
         self.columns.iter().zip(fields).all(|(column, field)| match before.iter().find(|b| b["id"] == field["id"]) {
             Some(before) => before["type"] == field["type"],
-            None => !column.has_missing_value,
+            None => !column.has_missing_value && i64::from(column.number) > last,
         })
     }
 

@@ -11,12 +11,14 @@
 
 use std::future::Future;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
+use object_store::local::LocalFileSystem;
 use object_store::{ObjectStore, PutMode, WriteMultipart};
 use tokio::runtime::Runtime;
 
@@ -55,12 +57,32 @@ pub fn open_store(url: &str) -> std::result::Result<(Arc<dyn ObjectStore>, Path)
     Ok((store.into(), path))
 }
 
+fn is_local(url: &str) -> bool {
+    url::Url::parse(url).is_ok_and(|url| url.scheme() == "file")
+}
+
+/// The file of a local object.
+fn file_of(path: &Path) -> Option<PathBuf> {
+    LocalFileSystem::new().path_to_filesystem(path).ok()
+}
+
+/// Whether a URL is of a place in a directory of this machine, by symbolic links too.
+pub fn is_within(url: &str, directory: &std::path::Path) -> bool {
+    let file = if is_local(url) { open_store(url).ok().and_then(|(_, path)| file_of(&path)) } else { None };
+    let (Some(file), Ok(directory)) = (file, directory.canonicalize()) else { return false };
+    // The place need not be there yet.
+    let there = file.ancestors().find_map(|place| place.canonicalize().ok());
+    there.is_some_and(|there| there.starts_with(directory))
+}
+
 /// A store, and how its answers are waited for.
 struct Connected {
     store: Arc<dyn ObjectStore>,
     path: Path,
     runtime: Arc<Runtime>,
     url: String,
+    /// Its objects are files of this machine.
+    is_local: bool,
 }
 
 impl Connected {
@@ -68,7 +90,16 @@ impl Connected {
         let invalid = |e: &dyn std::fmt::Display| err!(INVALID_PARAMETER_VALUE, "could not open \"{url}\": {e}");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| invalid(&e))?;
         let (store, path) = open_store(url).map_err(|e| invalid(&e))?;
-        Ok(Connected { store, path, runtime: Arc::new(runtime), url: url.to_owned() })
+        Ok(Connected { store, path, runtime: Arc::new(runtime), url: url.to_owned(), is_local: is_local(url) })
+    }
+
+    /// What is no regular file, a pipe for example, could keep a reader waiting for ever.
+    fn check_readable(&self) -> Result<()> {
+        let found = if self.is_local { file_of(&self.path).and_then(|file| file.metadata().ok()) } else { None };
+        match found.is_none_or(|found| found.is_file() || found.is_dir()) {
+            true => Ok(()),
+            false => Err(err!(WRONG_OBJECT_TYPE, "\"{}\" is not a regular file", self.url)),
+        }
     }
 
     fn wait<T>(&self, doing: &str, future: impl Future<Output = object_store::Result<T>>) -> Result<T> {
@@ -114,6 +145,7 @@ impl ObjectReader {
     }
 
     fn new(connected: Connected) -> Result<ObjectReader> {
+        connected.check_readable()?;
         let head = connected.wait("reading", connected.store.head(&connected.path))?;
         Ok(ObjectReader { bytes: head.size, connected })
     }
@@ -209,8 +241,8 @@ impl Folder {
     fn at(&self, name: &str) -> Connected {
         let path =
             name.split('/').filter(|part| !part.is_empty()).fold(self.connected.path.clone(), |path, part| path.child(part));
-        let Connected { store, runtime, .. } = &self.connected;
-        Connected { store: Arc::clone(store), path, runtime: Arc::clone(runtime), url: self.url(name) }
+        let Connected { store, runtime, is_local, .. } = &self.connected;
+        Connected { store: Arc::clone(store), path, runtime: Arc::clone(runtime), url: self.url(name), is_local: *is_local }
     }
 
     /// The content of an object; `None`: there is none.
@@ -219,6 +251,7 @@ impl Folder {
     /// As of `ObjectReader::open`.
     pub fn read(&self, name: &str) -> Result<Option<Bytes>> {
         let at = self.at(name);
+        at.check_readable()?;
         at.wait("reading", async {
             match at.store.get(&at.path).await {
                 Ok(found) => found.bytes().await.map(Some),
@@ -332,6 +365,30 @@ mod tests {
         folder.remove("a/b c").unwrap();
         folder.remove("a/b c").unwrap();
         assert_eq!(folder.names("").unwrap(), ["a/d"]);
+    }
+
+    #[test]
+    fn pipes_are_not_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let (pipe, link) = (directory.path().join("pipe"), directory.path().join("link"));
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        std::os::unix::fs::symlink(&pipe, link).unwrap();
+        let folder = Folder::open(&format!("file://{}", directory.path().display())).unwrap();
+        for name in ["pipe", "link"] {
+            assert_eq!(folder.read(name).unwrap_err().sqlstate(), melba_types::SqlState::WRONG_OBJECT_TYPE);
+            assert!(folder.reader(name).is_err());
+        }
+    }
+
+    #[test]
+    fn places_are_within_a_directory() {
+        let directory = tempfile::tempdir().unwrap();
+        let (inner, outer) = (directory.path().join("data"), directory.path().join("link"));
+        std::fs::create_dir(&inner).unwrap();
+        std::os::unix::fs::symlink(&inner, outer).unwrap();
+        let within = |name: &str| is_within(&format!("file://{}/{name}", directory.path().display()), &inner);
+        assert!(within("data") && within("data/new/lake") && within("link/lake") && within("x/../data"));
+        assert!(!within("other") && !within("database") && !is_within("s3://data/x", &inner));
     }
 
     #[test]

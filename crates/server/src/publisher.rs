@@ -63,9 +63,13 @@ fn work(shared: &Arc<PublisherShared>) {
         let free = PUBLISHED_MAX.saturating_sub(shared.sessions.lock().len());
         for due in shared.instance.publishing.due(&shared.instance.cluster, free) {
             let of_thread = Arc::clone(shared);
-            // Queries run as in a session. Without a thread the publication is due again after its interval.
+            // Queries run as in a session.
             let thread = std::thread::Builder::new().name("publisher".into()).stack_size(STACK_BYTES);
-            let _ = thread.spawn(move || of_thread.publish(&due));
+            let asked = Arc::new(due);
+            let due = Arc::clone(&asked);
+            if let Err(e) = thread.spawn(move || of_thread.publish(&due)) {
+                shared.end(&asked, &Err(err!(IO_ERROR, "could not start a thread: {e}")));
+            }
         }
         std::thread::park_timeout(LOOK);
     }
@@ -73,7 +77,12 @@ fn work(shared: &Arc<PublisherShared>) {
 
 impl PublisherShared {
     fn publish(&self, due: &Due) {
-        if let Err(e) = self.ask(due) {
+        self.end(due, &self.ask(due));
+    }
+
+    fn end(&self, due: &Due, asked: &Result<()>) {
+        self.instance.publishing.done(&self.instance.cluster, due, asked);
+        if let Err(e) = asked {
             let Due { publication, database_name, .. } = due;
             if !self.is_stopping.load(Ordering::SeqCst) {
                 let message = format!("publication \"{publication}\" of database \"{database_name}\" failed: {}", e.message());
@@ -89,10 +98,25 @@ impl PublisherShared {
         self.sessions.lock().push(Arc::clone(&state));
         let asked = match self.is_stopping.load(Ordering::SeqCst) {
             true => Ok(()),
-            false => questions.ask(&format!("SELECT melba_publish('{}')", due.publication.replace('\'', "''"))).map(|_| ()),
+            false => questions.ask(&format!("SELECT melba_publish({})", literal(&due.publication))).map(|_| ()),
         };
         drop(questions);
         self.sessions.lock().retain(|session| !Arc::ptr_eq(session, &state));
         asked
+    }
+}
+
+/// A text as SQL has it, whatever standard_conforming_strings is.
+fn literal(text: &str) -> String {
+    format!("E'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_stay_within_their_literal() {
+        assert_eq!(literal("a'b\\'c"), "E'a''b\\\\''c'");
     }
 }

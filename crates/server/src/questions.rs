@@ -10,6 +10,9 @@ use melba_sql::session::context::{Instance, Login, SessionState};
 use melba_sql::session::setting_value::Value;
 use melba_types::{DbError, Result, err};
 
+/// How long it waits for locks, in milliseconds. Its questions are asked again.
+const LOCK_PATIENCE: i64 = 5000;
+
 /// A row of an answer as text.
 pub type Row = Vec<Option<String>>;
 
@@ -58,7 +61,18 @@ impl Questions {
         // What the server's configuration sets for users is not for these.
         settings.set_internal("DateStyle", text("ISO, MDY"));
         settings.set_internal("IntervalStyle", text("postgres"));
-        settings.set_internal("statement_timeout", Value::Integer(0));
+        settings.set_internal("default_transaction_isolation", text("read committed"));
+        settings.set_internal("client_encoding", text("UTF8"));
+        settings.set_internal("bytea_output", text("hex"));
+        settings.set_internal("extra_float_digits", Value::Integer(1));
+        settings.set_internal("standard_conforming_strings", Value::Bool(true));
+        for name in ["default_transaction_read_only", "default_transaction_deferrable"] {
+            settings.set_internal(name, Value::Bool(false));
+        }
+        for name in ["statement_timeout", "transaction_timeout", "idle_session_timeout", "idle_in_transaction_session_timeout"] {
+            settings.set_internal(name, Value::Integer(0));
+        }
+        settings.set_internal("lock_timeout", Value::Integer(LOCK_PATIENCE));
         let state = SessionState::new(instance, login, engine, settings);
         let mut questions = Questions { session: Session::new(Arc::new(state)), answers: Answers::default() };
         questions.session.greet(&[0; 4], &mut questions.answers);

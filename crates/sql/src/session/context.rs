@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use hashbrown::HashMap;
@@ -254,6 +254,8 @@ pub struct SessionState {
     pub database_oid: Oid,
     engine: Mutex<Arc<melba_engine::EngineSession>>,
     pub pid: i32,
+    /// The statement runs in a transaction block, or with others of a message.
+    pub(super) in_block: AtomicBool,
     /// Notifications of other sessions for this one.
     pub listener: Arc<Listener>,
     /// The session as the log knows it.
@@ -323,6 +325,7 @@ impl SessionState {
             database_oid: login.database_oid,
             engine: Mutex::new(engine),
             pid: login.pid,
+            in_block: AtomicBool::new(false),
             listener: Listener::new(login.pid, login.database_oid),
             log_temp_files: Arc::new(AtomicU64::new(u64::MAX)),
             log_source: Arc::new(Source::server("client backend", login.pid, instance.cluster.clock.now_micros())),

@@ -4,15 +4,18 @@
 //! between snapshots, and read again after an error.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use melba_catalog::privileges::RoleUse;
 use melba_catalog::publications::{publication_by_name, publications, published_tables};
 use melba_catalog::{Catalog, Publication, Relation, Storage};
+use melba_encoding::UTF8;
 use melba_engine::{Isolation, LockTag, RelationLockMode, Wait};
 use melba_expression::{Evaluation, NoSubPlans};
-use melba_fmgr::Session;
+use melba_fmgr::{DateOrder, DateStyle, FormatSettings, IntervalStyle, Session};
 use melba_iceberg::{Announce, Committed, IcebergTable, Lineage, Moment, Published, PublishedColumn, Schema};
 use melba_transaction::Tx;
 use melba_types::datetime::UNIX_EPOCH_MICROS;
@@ -20,6 +23,7 @@ use melba_types::{Array, ArrayDim, Batch, Csn, Datum, DbError, Oid, Result, bail
 use parking_lot::Mutex;
 
 use super::context::StatementContext;
+use super::names::SearchPath;
 use super::publishing::{KEEP, SnapshotReport, Work, span};
 
 /// How often a wait for another snapshot of the publication looks for a cancel request.
@@ -28,27 +32,38 @@ const LOOK: Duration = Duration::from_millis(50);
 /// melba_publish: writes a snapshot, and returns the CSN that the publication's tables have now.
 ///
 /// # Errors
-/// 42704 for no publication, 0A000 for one without a format, 42501 for a user who does not own it, 25001 in a transaction that has
-/// written or keeps its snapshot; those of the store, and of values that the format cannot hold.
+/// 42704 for no publication, 0A000 for one without a format, 42501 for a user who does not own it and for an owner who may not write to
+/// stores, 25001 in a transaction block, and in a transaction that has changed something or keeps its snapshot; those of the store, and
+/// of values that the format cannot hold.
 pub(super) fn publish(context: &StatementContext, name: &str) -> Result<Datum> {
     let tx = context.tx.as_ref().ok_or_else(|| DbError::internal("a statement without a transaction"))?;
-    let publication = publication_by_name(&tx.catalog(), name).cloned();
-    let publication = publication.ok_or_else(|| err!(UNDEFINED_OBJECT, "publication \"{name}\" does not exist"))?;
-    if !context.catalog.has_role(context.user.oid, publication.owner, RoleUse::Inherit) {
-        bail!(INSUFFICIENT_PRIVILEGE, "must be owner of publication {name}");
+    if context.session.in_block.load(Ordering::Relaxed) {
+        bail!(ACTIVE_SQL_TRANSACTION, "melba_publish cannot run inside a transaction block");
     }
-    if publication.option("format").is_none() {
-        return Err(DbError::unsupported("publishing for subscribers, which a publication without a format is for"));
-    }
-    if tx.engine.isolation() != Isolation::ReadCommitted || tx.engine.has_writes() {
+    if tx.engine.isolation() != Isolation::ReadCommitted || tx.engine.has_writes() || tx.has_catalog_changes() {
         bail!(ACTIVE_SQL_TRANSACTION, "melba_publish needs a READ COMMITTED transaction that has not written");
     }
+    let context = &with_fixed_settings(context);
+    let oid = find(context, tx, name, None)?.oid;
     let instance = &context.session.instance;
-    let slot = instance.publishing.slot(context.session.database_oid, publication.oid);
-    let mut work = loop {
-        match slot.work.try_lock_for(LOOK) {
-            Some(work) => break work,
-            None => context.check_interrupt()?,
+    let slot = instance.publishing.slot(context.session.database_oid, oid);
+    // No lock is waited for while the slot is held: the detection of deadlocks does not know it.
+    let mut locked: Vec<Oid> = Vec::new();
+    let (publication, catalog, tables, mut work) = loop {
+        let wanted = find(context, tx, name, Some(oid))?;
+        lock_tables(tx, &wanted, &mut locked)?;
+        let work = loop {
+            match slot.work.try_lock_for(LOOK) {
+                Some(work) => break work,
+                None => context.check_interrupt()?,
+            }
+        };
+        // What it is of may have changed meanwhile.
+        let publication = find(context, tx, name, Some(oid))?;
+        let catalog = tx.catalog();
+        let tables = published_tables(&catalog, &publication);
+        if tables.iter().all(|table| locked.contains(&table.oid)) {
+            break (publication, catalog, tables, work);
         }
     };
     let clock = &instance.cluster.clock;
@@ -57,7 +72,8 @@ pub(super) fn publish(context: &StatementContext, name: &str) -> Result<Datum> {
         let mut report = slot.report.lock();
         (report.begun, report.is_running) = (Some(begun), true);
     }
-    let done = Publisher { context, tx, publication: &publication }.publish(&mut work);
+    let allowed = check_location(context, &publication);
+    let done = allowed.and_then(|()| Publisher { context, tx, publication: &publication }.publish(&mut work, &catalog, &tables));
     let now = clock.now_micros();
     let mut report = slot.report.lock();
     report.is_running = false;
@@ -78,6 +94,63 @@ pub(super) fn publish(context: &StatementContext, name: &str) -> Result<Datum> {
     }
 }
 
+/// The publication of a name, for its owner. `oid`: it has to be this one.
+fn find(context: &StatementContext, tx: &Tx, name: &str, oid: Option<Oid>) -> Result<Arc<Publication>> {
+    let publication = publication_by_name(&tx.catalog(), name).cloned();
+    let publication = publication.filter(|found| oid.is_none_or(|oid| found.oid == oid));
+    let publication = publication.ok_or_else(|| err!(UNDEFINED_OBJECT, "publication \"{name}\" does not exist"))?;
+    if !tx.catalog().has_role(context.user.oid, publication.owner, RoleUse::Inherit) {
+        bail!(INSUFFICIENT_PRIVILEGE, "must be owner of publication {name}");
+    }
+    if publication.option("format").is_none() {
+        return Err(DbError::unsupported("publishing for subscribers, which a publication without a format is for"));
+    }
+    Ok(publication)
+}
+
+/// What is written as text does not depend on the settings of who publishes.
+fn with_fixed_settings(context: &StatementContext) -> StatementContext {
+    let format = FormatSettings {
+        date_style: DateStyle::Iso,
+        date_order: DateOrder::Mdy,
+        interval_style: IntervalStyle::Postgres,
+        time_zone: "UTC".into(),
+        extra_float_digits: 1,
+        bytea_hex: true,
+        xml_document: false,
+        client_encoding: UTF8,
+    };
+    let path = SearchPath::new("pg_catalog", &context.catalog, &context.user, Oid::INVALID);
+    StatementContext { format: Arc::new(format), path: Arc::new(path), ..context.clone() }
+}
+
+/// Locks the tables of a publication against changes of their definitions.
+fn lock_tables(tx: &Tx, publication: &Publication, locked: &mut Vec<Oid>) -> Result<()> {
+    loop {
+        let tables = published_tables(&tx.catalog(), publication);
+        let Some(table) = tables.iter().find(|table| !locked.contains(&table.oid)) else { return Ok(()) };
+        let tag = LockTag::Relation { database: tx.database.0, relation: table.oid.0 };
+        tx.engine.lock_relation(tag, RelationLockMode::AccessShare, Wait::Block)?;
+        locked.push(table.oid);
+    }
+}
+
+/// Whether the owner may still write to stores, and none of the server's own files is at stake.
+fn check_location(context: &StatementContext, publication: &Publication) -> Result<()> {
+    let (name, role) = (&publication.name, "pg_write_server_files");
+    let writers = context.catalog.role_by_name(role);
+    if !writers.is_some_and(|role| context.catalog.has_role(publication.owner, role.oid, RoleUse::Inherit)) {
+        return Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied to publish to a file or an object store")
+            .detail(format!("The owner of publication \"{name}\" needs the privileges of the \"{role}\" role.")));
+    }
+    let location = publication.option("location").unwrap_or_default();
+    let data = context.session.settings.lock().get("data_directory").as_text().to_owned();
+    if !data.is_empty() && melba_objects::is_within(location, Path::new(&data)) {
+        bail!(INVALID_PARAMETER_VALUE, "location \"{location}\" of publication \"{name}\" is in the data directory");
+    }
+    Ok(())
+}
+
 /// One snapshot of a publication's tables.
 struct Publisher<'a> {
     context: &'a StatementContext,
@@ -86,7 +159,7 @@ struct Publisher<'a> {
 }
 
 impl Publisher<'_> {
-    fn publish(&self, work: &mut Option<Work>) -> Result<SnapshotReport> {
+    fn publish(&self, work: &mut Option<Work>, catalog: &Arc<Catalog>, tables: &[Arc<Relation>]) -> Result<SnapshotReport> {
         let location = self.publication.option("location").unwrap_or_default();
         if work.as_ref().is_some_and(|work| work.location != location) {
             *work = None;
@@ -101,8 +174,7 @@ impl Publisher<'_> {
                 work.insert(Work { location: location.to_owned(), published, tables: HashMap::new() })
             }
         };
-        let (catalog, tables) = self.lock_tables()?;
-        let context = StatementContext { catalog: Arc::clone(&catalog), ..self.context.clone() };
+        let context = StatementContext { catalog: Arc::clone(catalog), ..self.context.clone() };
         let evaluation = Evaluation::plain(Arc::new(context), &self.tx.engine);
         let csn = evaluation.view().csn;
         let commit_time = self.context.session.instance.cluster.clock.now_micros();
@@ -120,7 +192,7 @@ impl Publisher<'_> {
         work.tables.retain(|oid, _| tables.iter().any(|table| table.oid == *oid));
         let moment = Moment { csn: csn.0, time: commit_time - UNIX_EPOCH_MICROS };
         let mut changed = Committed::default();
-        for relation in &tables {
+        for relation in tables {
             let committed = self.publish_table(work, relation, &evaluation, &moment, history);
             let committed = committed.map_err(|e| e.context(format!("publication of table {}", relation.name)))?;
             has_changed |= committed.is_some();
@@ -134,21 +206,6 @@ impl Publisher<'_> {
             work.published.save()?;
         }
         Ok(SnapshotReport { csn: csn.0, commit_time, took: 0, tables: tables.len(), changed })
-    }
-
-    /// The tables, locked against changes of their definitions, and the catalog as it is then.
-    fn lock_tables(&self) -> Result<(Arc<Catalog>, Vec<Arc<Relation>>)> {
-        let mut locked: Vec<Oid> = Vec::new();
-        loop {
-            let catalog = self.tx.catalog();
-            let tables = published_tables(&catalog, self.publication);
-            let Some(table) = tables.iter().find(|table| !locked.contains(&table.oid)) else {
-                return Ok((catalog, tables));
-            };
-            let tag = LockTag::Relation { database: self.tx.database.0, relation: table.oid.0 };
-            self.tx.engine.lock_relation(tag, RelationLockMode::AccessShare, Wait::Block)?;
-            locked.push(table.oid);
-        }
     }
 
     fn publish_table(
@@ -224,7 +281,8 @@ impl Publisher<'_> {
         let is_published = |generated: u8| generated == 0 || (generated == b's' && self.publication.generated == b's');
         let columns = relation.columns.iter().enumerate().filter(|(_, c)| !c.dropped && is_published(c.generated));
         let column = |(at, c): (usize, &melba_catalog::Column)| {
-            let has_missing_value = !c.missing.is_null();
+            // A generated column may be published later than its rows were written.
+            let has_missing_value = !c.missing.is_null() || c.generated != 0;
             let (name, ty, typmod) = (c.name.clone(), c.ty, c.typmod);
             (at, PublishedColumn { number: at as i32 + 1, name, ty, typmod, has_missing_value })
         };

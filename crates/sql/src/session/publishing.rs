@@ -8,7 +8,7 @@ use melba_catalog::Publication;
 use melba_catalog::publications::{parse_span, publications};
 use melba_iceberg::{Committed, IcebergTable, Published};
 use melba_transaction::cluster::Cluster;
-use melba_types::Oid;
+use melba_types::{Oid, Result};
 use parking_lot::Mutex;
 
 /// Time between snapshots, and the age up to which they are kept, when the publication does not say.
@@ -48,6 +48,8 @@ pub(super) struct Report {
     /// When the last attempt began.
     pub begun: Option<i64>,
     pub is_running: bool,
+    /// The background has begun with it, and waits perhaps for locks.
+    pub is_asked: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -64,6 +66,8 @@ pub struct Due {
     pub database: Oid,
     pub database_name: String,
     pub publication: String,
+    oid: Oid,
+    begun: i64,
 }
 
 impl Publishing {
@@ -84,16 +88,29 @@ impl Publishing {
                 let interval = span(publication, "snapshot_interval", SNAPSHOT_INTERVAL);
                 let wait = interval.saturating_mul(1 << report.failures.min(10)).min(RETRY_MAX.max(interval));
                 let is_due = report.begun.is_none_or(|begun| now >= begun.saturating_add(wait));
-                if interval > 0 && is_due && !report.is_running && due.len() < limit {
-                    report.begun = Some(now);
+                if interval > 0 && is_due && !report.is_running && !report.is_asked && due.len() < limit {
+                    (report.begun, report.is_asked) = (Some(now), true);
                     let database_name = catalog.database(database).map_or_else(String::new, |d| d.name.to_string());
-                    due.push(Due { database, database_name, publication: publication.name.to_string() });
+                    let (oid, name) = (publication.oid, publication.name.to_string());
+                    due.push(Due { database, database_name, publication: name, oid, begun: now });
                 }
             }
         }
         // What is known of a publication ends with it.
         self.slots.lock().retain(|slot, _| known.contains(slot));
         due
+    }
+
+    /// The background is done with a publication. Errors count that come from elsewhere than from its snapshot, too.
+    pub fn done(&self, cluster: &Cluster, due: &Due, done: &Result<()>) {
+        let slot = self.slot(due.database, due.oid);
+        let mut report = slot.report.lock();
+        report.is_asked = false;
+        let Err(e) = done else { return };
+        if !report.error.as_ref().is_some_and(|(_, at)| *at >= due.begun) {
+            report.failures += 1;
+            report.error = Some((e.message().to_owned(), cluster.clock.now_micros()));
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The open transaction of a session: starting, committing, aborting, savepoints.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use melba_catalog::{Catalog, acl, classes};
@@ -413,6 +414,7 @@ impl Session {
 
     /// Rebuilds `context` for the present state.
     pub(super) fn renew_context(&mut self) {
+        self.state.in_block.store(self.block != Block::None, Ordering::Relaxed);
         let tx = self.transaction.as_ref().map(|t| &t.tx);
         let has_own_catalog = tx.is_some_and(|tx| tx.has_own_catalog());
         // Before the catalog is read, so that a change meanwhile is noticed the next time.
