@@ -67,6 +67,12 @@ select count(*), sum(n) from phones where mixed like 'w%';
 -- Several conditions, and such as would fail for rows that others leave out.
 select count(*), sum(n) from phones where phone like '134%' and maybe > 'no. 5' and day < '2003';
 select count(*), sum(n) from phones where phone like '134%' and n % 2 = 0;
+select count(*), sum(n) from phones where n % 2 = 0 and phone like '134%';
+select count(*), sum(n) from phones where n % 2 = 0 and phone >= '134' and n % 3 = 0 and phone < '135';
+select count(*), sum(n) from phones where n % 2 = 0 and phone ~ '^134';
+select count(*), sum(n) from phones where maybe <> 'no. 00001' and phone = any (array['13000999958']) and n % 2 = 0;
+select count(*), sum(n) from phones where mixed > '5' and maybe like 'no. 9%' and n % 2 = 0 and phone like '134%' and day < '2003';
+select count(*) from phones a join phones b on a.n = b.n where b.n % 2 = 0 and a.phone like '1344%';
 select count(*) from phones where phone < '13' and 1 / (n - n) = 0;
 select n, phone, maybe, day from phones where phone between '13000' and '130001' order by phone limit 5;
 select phone from phones order by phone desc limit 3;

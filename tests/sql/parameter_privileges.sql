@@ -74,3 +74,34 @@ select has_tablespace_privilege('pg_default', 'create'), has_tablespace_privileg
 select has_tablespace_privilege('nosuch', 'create');
 select has_foreign_data_wrapper_privilege('nosuch', 'usage');
 select has_server_privilege('nosuch', 'usage');
+
+-- What a role or a database keeps for later sessions is checked as SET is.
+create role keeper;
+alter role keeper set work_mem = 'abc';
+alter role keeper set nonsense = 1;
+alter role keeper set port = 5433;
+alter role keeper set log_disconnections = on;
+alter role keeper set "a b.c" = 1;
+alter role keeper set work_mem = '8MB';
+alter role keeper set session_replication_role = replica;
+alter role keeper set app.name = 'by a superuser';
+set role keeper;
+alter role keeper set session_replication_role = origin;
+alter role keeper reset session_replication_role;
+alter role keeper set log_min_messages = panic;
+alter role keeper set log_statement from current;
+alter role keeper set app.other = 1;
+alter role keeper set search_path = a, "B c";
+alter role keeper reset all;
+reset role;
+select unnest(setconfig) from pg_db_role_setting where setrole = 'keeper'::regrole order by 1;
+grant set on parameter session_replication_role to keeper;
+set role keeper;
+alter role keeper set session_replication_role = origin;
+alter role keeper reset session_replication_role;
+reset role;
+select unnest(setconfig) from pg_db_role_setting where setrole = 'keeper'::regrole order by 1;
+alter role keeper reset all;
+select count(*) from pg_db_role_setting where setrole = 'keeper'::regrole;
+revoke set on parameter session_replication_role from keeper;
+drop role keeper;

@@ -8,6 +8,7 @@ use melba_catalog::{Catalog, Function, ObjectAddress};
 use melba_engine::RelationLockMode;
 use melba_fmgr::Session;
 use melba_types::{Oid, Result};
+use pg_query::protobuf::Node;
 
 use crate::lookup::{Lookup, LookupSession};
 
@@ -17,6 +18,10 @@ pub trait DdlSession: LookupSession {
     fn over_as_owner(&self, catalog: Arc<Catalog>, owner: Oid) -> Arc<dyn Session>;
     /// The stored form of a role's password (a given verifier is kept unchanged); `None` for an empty password.
     fn stored_password(&self, role: &str, password: &str) -> Result<Option<String>>;
+    /// The text of the arguments of SET.
+    fn setting_text(&self, name: &str, args: &[Node]) -> Result<String>;
+    /// Whether the user may keep a value of a setting for later sessions, see `melba_settings::Settings::check_kept`.
+    fn check_kept_setting(&self, name: &str, text: Option<&str>) -> Result<()>;
     /// Checks a new function by the rules of its language, if its body is a text. `catalog` has it already.
     fn check_function(&self, catalog: Arc<Catalog>, function: &Arc<Function>, text: StatementText<'_>) -> Result<()>;
     /// Keeps the action for a temporary table when the transaction commits.
@@ -92,6 +97,16 @@ impl<'a> Ddl<'a> {
     /// The session over the present catalog, on behalf of an object's owner.
     pub(crate) fn session_of_owner(&self, owner: Oid) -> Arc<dyn Session> {
         self.session.over_as_owner(self.catalog(), owner)
+    }
+
+    /// The text of the arguments of SET.
+    pub(crate) fn setting_text(&self, name: &str, args: &[Node]) -> Result<String> {
+        self.session.setting_text(name, args)
+    }
+
+    /// Whether the user may keep a value of a setting for later sessions; `None`: whether one that was kept may be removed.
+    pub(crate) fn check_kept_setting(&self, name: &str, text: Option<&str>) -> Result<()> {
+        self.session.check_kept_setting(name, text)
     }
 
     /// The stored form of a role's password; `None` for an empty one.

@@ -164,28 +164,33 @@ pub fn alter_database_set(ddl: &Ddl<'_>, s: &AlterDatabaseSetStmt) -> Result<()>
 pub fn set_in_database(ddl: &Ddl<'_>, database: &Database, set: &VariableSetStmt) -> Result<()> {
     let mut changed = database.clone();
     if set.kind() == VariableSetKind::VarResetAll {
-        changed.settings.clear();
+        changed.settings.retain(|text| !may_reset(ddl, text));
     } else {
+        let text = kept_setting(ddl, set)?;
         changed.settings.retain(|text| !text.starts_with(&format!("{}=", set.name)));
-        if let Some(text) = setting_text(ddl, set)? {
-            changed.settings.push(text.into());
-        }
+        changed.settings.extend(text.map(Into::into));
     }
     ddl.tx().put(Object::Database(Arc::new(changed)));
     Ok(())
 }
 
+/// What a role or a database keeps of a SET clause, if the user may; `None` for RESET and DEFAULT.
+pub fn kept_setting(ddl: &Ddl<'_>, set: &VariableSetStmt) -> Result<Option<String>> {
+    let text = setting_text(ddl, set)?;
+    let value = text.as_deref().and_then(|text| text.split_once('=')).map(|(_, value)| value);
+    ddl.check_kept_setting(&set.name, value)?;
+    Ok(text)
+}
+
+/// Whether RESET ALL removes what a role or a database keeps.
+pub fn may_reset(ddl: &Ddl<'_>, kept: &str) -> bool {
+    kept.split_once('=').is_none_or(|(name, _)| ddl.check_kept_setting(name, None).is_ok())
+}
+
 /// `name=value` of a SET clause; `None` for RESET and DEFAULT.
 pub fn setting_text(ddl: &Ddl<'_>, set: &VariableSetStmt) -> Result<Option<String>> {
     match set.kind() {
-        VariableSetKind::VarSetValue => {
-            let mut values = Vec::new();
-            for node in &set.args {
-                let def = pg_query::protobuf::DefElem { arg: Some(Box::new(node.clone())), ..Default::default() };
-                values.push(option_text(&def).unwrap_or_default());
-            }
-            Ok(Some(format!("{}={}", set.name, values.join(", "))))
-        }
+        VariableSetKind::VarSetValue => Ok(Some(format!("{}={}", set.name, ddl.setting_text(&set.name, &set.args)?))),
         VariableSetKind::VarSetCurrent => Ok(ddl.session().setting(&set.name).map(|v| format!("{}={v}", set.name))),
         _ => Ok(None),
     }

@@ -14,7 +14,7 @@ use pg_query::protobuf::{
 };
 
 use crate::context::Ddl;
-use crate::database::{connection_limit, database_by_name, set_in_database, setting_text};
+use crate::database::{connection_limit, database_by_name, kept_setting, may_reset, set_in_database};
 use crate::describe::describe;
 use crate::large_object::large_objects_of_role;
 
@@ -263,12 +263,11 @@ pub fn alter_role_set(ddl: &Ddl<'_>, s: &AlterRoleSetStmt) -> Result<()> {
         name => database_by_name(ddl, name)?.oid,
     };
     if set.kind() == VariableSetKind::VarResetAll {
-        role.settings.retain(|(d, _)| *d != database);
+        role.settings.retain(|(d, text)| *d != database || !may_reset(ddl, text));
     } else {
+        let text = kept_setting(ddl, set)?;
         role.settings.retain(|(d, text)| *d != database || !text.starts_with(&format!("{}=", set.name)));
-        if let Some(text) = setting_text(ddl, set)? {
-            role.settings.push((database, text.into()));
-        }
+        role.settings.extend(text.map(|text| (database, text.into())));
     }
     ddl.tx().put(Object::Role(Arc::new(role)));
     Ok(())

@@ -343,13 +343,7 @@ impl Settings {
         if let Some(id) = self.find(name) {
             return Ok(id);
         }
-        if !name.contains('.') {
-            return self.get_id(name);
-        }
-        if !valid_custom_name(name) {
-            return Err(err!(INVALID_NAME, "invalid configuration parameter name \"{name}\"")
-                .detail("Custom parameter names must be two or more simple identifiers separated by dots."));
-        }
+        require_custom_name(name)?;
         self.custom_names.push(name.into());
         self.slots.push(Slot::new(Value::Text("".into()), SettingSource::named("default")));
         Ok(self.slots.len() - 1)
@@ -447,6 +441,23 @@ impl Settings {
                 Err(err!(CANT_CHANGE_RUNTIME_PARAM, "parameter \"{name}\" cannot be set after connection start"))
             }
         }
+    }
+
+    /// Whether a value may be kept for later sessions, by ALTER ROLE or DATABASE ... SET; `None`: whether one that was kept may be removed. What
+    /// no module has defined yet may turn out to be for superusers: only they may keep it.
+    ///
+    /// # Errors
+    /// Those of SET.
+    pub fn check_kept(&self, name: &str, text: Option<&str>) -> Result<()> {
+        let Some(id) = table().find(name) else {
+            require_custom_name(name)?;
+            return match self.superuser {
+                true => Ok(()),
+                false => Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied to set parameter \"{name}\"")),
+            };
+        };
+        self.permit(id)?;
+        text.map_or(Ok(()), |text| self.check(id, text).map(drop))
     }
 
     /// SET name = text.
@@ -632,6 +643,18 @@ fn settings_id(configured: &Configured, at: usize) -> Option<SettingId> {
 /// Whether SET could take the name: that of a setting, or one that any setting of an extension may have.
 pub fn is_settable_name(name: &str) -> bool {
     table().find(name).is_some() || (name.contains('.') && valid_custom_name(name))
+}
+
+/// An error unless a setting that is not in the table may have this name.
+fn require_custom_name(name: &str) -> Result<()> {
+    if !name.contains('.') {
+        return Err(err!(UNDEFINED_OBJECT, "unrecognized configuration parameter \"{name}\""));
+    }
+    if !valid_custom_name(name) {
+        return Err(err!(INVALID_NAME, "invalid configuration parameter name \"{name}\"")
+            .detail("Custom parameter names must be two or more simple identifiers separated by dots."));
+    }
+    Ok(())
 }
 
 fn valid_custom_name(name: &str) -> bool {

@@ -2,6 +2,7 @@
 
 use melba_catalog::Relation;
 use melba_engine::ZoneOp;
+use melba_expression::Expression;
 use melba_fmgr::order;
 use melba_tree::{Expr, ScalarArrayExpr};
 use melba_types::key::KeyType;
@@ -27,60 +28,60 @@ type ColumnTypes<'a> = &'a dyn Fn(usize) -> Option<Oid>;
 pub fn zones_of(planner: &mut Planner<'_>, entry: usize, types: ColumnTypes<'_>, filter: &[Expr]) -> Result<Vec<ZoneFilter>> {
     let mut out = Vec::new();
     for (number, condition) in filter.iter().enumerate() {
-        let before = out.len();
-        match condition {
-            Expr::Operator(op) => {
-                let [a, b] = &op.args[..] else { continue };
-                if let Some(regex) = index::pattern_operator(planner, op.function) {
-                    out.extend(zone_of_pattern(planner, entry, types, (a, b), (regex, op.input_collation))?);
-                    continue;
-                }
-                let zone = match zone(planner, entry, types, (op.operator, op.input_collation), (a, b), false)? {
-                    None => zone(planner, entry, types, (op.operator, op.input_collation), (b, a), true)?,
-                    found => found,
-                };
-                out.extend(zone);
-            }
-            Expr::ScalarArray(list) if list.any => out.extend(zone_of_list(planner, entry, types, list)?),
-            _ => {}
-        }
-        out[before..].iter_mut().for_each(|zone: &mut ZoneFilter| zone.condition = number);
+        let found = zone_of(planner, entry, types, condition)?;
+        out.extend(found.map(|(column, op, value, form)| ZoneFilter { column, op, value, form, condition: number }));
     }
     Ok(out)
 }
 
+/// The column, the comparison, the value and what it is.
+type Zone = (usize, ZoneOp, Expression, ZoneForm);
+
+/// That of a condition.
+fn zone_of(planner: &mut Planner<'_>, entry: usize, types: ColumnTypes<'_>, condition: &Expr) -> Result<Option<Zone>> {
+    match condition {
+        Expr::Operator(op) => {
+            let [a, b] = &op.args[..] else { return Ok(None) };
+            if let Some(regex) = index::pattern_operator(planner, op.function) {
+                return zone_of_pattern(planner, entry, types, (a, b), (regex, op.input_collation));
+            }
+            match zone_of_value(planner, entry, types, (op.operator, op.input_collation), (a, b), false)? {
+                None => zone_of_value(planner, entry, types, (op.operator, op.input_collation), (b, a), true),
+                found => Ok(found),
+            }
+        }
+        Expr::ScalarArray(list) if list.any => zone_of_list(planner, entry, types, list),
+        _ => Ok(None),
+    }
+}
+
 /// That of `column op value`, or of `value op column` when `flipped`.
-fn zone(
+fn zone_of_value(
     planner: &mut Planner<'_>,
     entry: usize,
     types: ColumnTypes<'_>,
     operator: (Oid, Oid),
     (side, value): (&Expr, &Expr),
     flipped: bool,
-) -> Result<Option<ZoneFilter>> {
+) -> Result<Option<Zone>> {
     let Some(column) = plain_column(side, entry) else { return Ok(None) };
     let Some(op) = zone_op(planner, types, column, operator, value.ty(), flipped) else { return Ok(None) };
     let is_known = matches!(value, Expr::Var(v) if v.entry != entry || v.levels_up > 0) || volatility::is_fixed(planner, value)?;
     if !is_known {
         return Ok(None);
     }
-    Ok(Some(ZoneFilter { column, op, value: planner.compile(value, &Layout::default())?, form: ZoneForm::Value, condition: 0 }))
+    Ok(Some((column, op, planner.compile(value, &Layout::default())?, ZoneForm::Value)))
 }
 
 /// That of `column op ANY (array)`.
-fn zone_of_list(
-    planner: &mut Planner<'_>,
-    entry: usize,
-    types: ColumnTypes<'_>,
-    list: &ScalarArrayExpr,
-) -> Result<Option<ZoneFilter>> {
+fn zone_of_list(planner: &mut Planner<'_>, entry: usize, types: ColumnTypes<'_>, list: &ScalarArrayExpr) -> Result<Option<Zone>> {
     let Some(column) = plain_column(&list.scalar, entry) else { return Ok(None) };
     let element = planner.catalog().type_(planner.catalog().base_type(list.array.ty())).map(|array| array.element);
     let op = element.and_then(|element| zone_op(planner, types, column, (list.operator, list.input_collation), element, false));
     match op {
         Some(op) if volatility::is_fixed(planner, &list.array)? => {
             let value = planner.compile(&list.array, &Layout::default())?;
-            Ok(Some(ZoneFilter { column, op, value, form: ZoneForm::Array, condition: 0 }))
+            Ok(Some((column, op, value, ZoneForm::Array)))
         }
         _ => Ok(None),
     }
@@ -93,7 +94,7 @@ fn zone_of_pattern(
     types: ColumnTypes<'_>,
     (side, pattern): (&Expr, &Expr),
     (regex, collation): (bool, Oid),
-) -> Result<Option<ZoneFilter>> {
+) -> Result<Option<Zone>> {
     let Some(column) = plain_column(side, entry) else { return Ok(None) };
     let is_text = matches!(types(column), Some(oids::TEXT | oids::VARCHAR)) && matches!(pattern.ty(), oids::TEXT | oids::UNKNOWN);
     // Where different texts are equal, a match may start with others.
@@ -102,7 +103,7 @@ fn zone_of_pattern(
         return Ok(None);
     }
     let value = planner.compile(pattern, &Layout::default())?;
-    Ok(Some(ZoneFilter { column, op: ZoneOp::StartsWith, value, form: ZoneForm::Pattern { regex }, condition: 0 }))
+    Ok(Some((column, ZoneOp::StartsWith, value, ZoneForm::Pattern { regex })))
 }
 
 /// The zone map test for an operator between a column and a value of some type, if zone maps can answer it.

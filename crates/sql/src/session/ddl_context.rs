@@ -6,6 +6,7 @@ use melba_catalog::{Catalog, Function, classes};
 use melba_fmgr::Session as FunctionSession;
 use melba_protocol::password::{self, PasswordEncryption};
 use melba_types::{Oid, Result, Severity, bail, err};
+use pg_query::protobuf::Node;
 
 use super::context::StatementContext;
 use super::execution::Parameters;
@@ -13,6 +14,7 @@ use super::language::{Within, language_of};
 use super::local_settings::LocalSettings;
 use super::names::SearchPath;
 use super::progress::Running;
+use super::setting_text::argument_text;
 use super::{event_state, event_trigger};
 use melba_ddl::{
     Ddl, DdlSession, Dropped, LongCommand, Lookup, LookupSession, OnCommit, ProgressReport, RewriteReason, Schemas, StatementText,
@@ -80,6 +82,14 @@ impl DdlSession for StatementContext {
 
     fn stored_password(&self, role: &str, password: &str) -> Result<Option<String>> {
         stored_password(self, role, password)
+    }
+
+    fn setting_text(&self, name: &str, args: &[Node]) -> Result<String> {
+        argument_text(&self.session.settings.lock(), name, args)
+    }
+
+    fn check_kept_setting(&self, name: &str, text: Option<&str>) -> Result<()> {
+        self.session.settings.lock().check_kept(name, text)
     }
 
     fn check_function(&self, catalog: Arc<Catalog>, function: &Arc<Function>, text: StatementText<'_>) -> Result<()> {

@@ -95,6 +95,7 @@ mod server_files;
 mod server_settings;
 mod session_statement;
 mod set;
+mod setting_text;
 mod shown;
 mod shown_cache;
 mod simple;

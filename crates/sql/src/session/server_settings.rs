@@ -6,7 +6,7 @@ use pg_query::protobuf::{AlterSystemStmt, VariableSetKind};
 
 use super::Session;
 use super::outcome::Outcome;
-use super::set::argument_text;
+use super::setting_text::argument_text;
 use melba_settings::table::{Class, Context};
 
 pub(super) fn run_alter_system(session: &mut Session, s: &AlterSystemStmt) -> Result<Outcome> {
@@ -50,7 +50,7 @@ fn new_value(session: &Session, set: &pg_query::protobuf::VariableSetStmt) -> Re
     if set.kind() != VariableSetKind::VarSetValue {
         return Ok(None);
     }
-    let text = argument_text(&session.state, &set.name, &set.args)?;
+    let text = argument_text(&session.state.settings.lock(), &set.name, &set.args)?;
     let settings = session.state.settings.lock();
     settings.check(settings.get_id(&set.name)?, &text)?;
     Ok(Some((set.name.clone(), text)))

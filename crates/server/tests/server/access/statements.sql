@@ -197,7 +197,7 @@ select 'red'::acc.color
 create function acc.n() returns int language sql as 'select 1'
 create function acc.n(acc.color) returns int language sql as 'select 1'
 create function acc.n() returns acc.pair language sql as 'select 1, 2'
-create function acc.n() returns int language internal as 'int4pl'
+create function acc.n(int, int) returns int language internal as 'int4pl'
 create function acc_hidden.n() returns int language sql as 'select 1'
 select acc.f(1)
 call acc.p()
