@@ -107,7 +107,7 @@ impl Publishing {
         let mut report = slot.report.lock();
         report.is_asked = false;
         let Err(e) = done else { return };
-        if !report.error.as_ref().is_some_and(|(_, at)| *at >= due.begun) {
+        if report.error.as_ref().is_none_or(|(_, at)| *at < due.begun) {
             report.failures += 1;
             report.error = Some((e.message().to_owned(), cluster.clock.now_micros()));
         }
