@@ -383,12 +383,12 @@ mod tests {
     #[test]
     fn places_are_within_a_directory() {
         let directory = tempfile::tempdir().unwrap();
-        let (inner, outer) = (directory.path().join("data"), directory.path().join("link"));
-        std::fs::create_dir(&inner).unwrap();
-        std::os::unix::fs::symlink(&inner, outer).unwrap();
-        let within = |name: &str| is_within(&format!("file://{}/{name}", directory.path().display()), &inner);
+        let data = tempfile::Builder::new().prefix("data").rand_bytes(0).tempdir_in(directory.path()).unwrap();
+        let inner = data.path();
+        std::os::unix::fs::symlink(inner, directory.path().join("link")).unwrap();
+        let within = |name: &str| is_within(&format!("file://{}/{name}", directory.path().display()), inner);
         assert!(within("data") && within("data/new/lake") && within("link/lake") && within("x/../data"));
-        assert!(!within("other") && !within("database") && !is_within("s3://data/x", &inner));
+        assert!(!within("other") && !within("database") && !is_within("s3://data/x", inner));
     }
 
     #[test]
