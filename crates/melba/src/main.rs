@@ -20,6 +20,7 @@ mod salvage;
 mod self_signed;
 mod serve;
 mod signals;
+mod traces;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

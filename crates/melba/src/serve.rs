@@ -14,6 +14,7 @@ use melba_sql::session::engine_settings::engine_options;
 use melba_sql::session::setting_value::Value;
 use melba_sql::session::settings::Settings;
 use melba_sql::session::settings::configuration::Configured;
+use melba_traces::Exporter;
 use melba_types::DbError;
 use melba_types::error::ErrorFields;
 use melba_vfs::{Clock, Directory, OsClock, OsDirectory, OsRandom};
@@ -28,6 +29,7 @@ use crate::open_files::Shares;
 use crate::recovery;
 use crate::self_signed;
 use crate::signals::{self, RunningServer};
+use crate::traces;
 
 type Result<T> = std::result::Result<T, String>;
 
@@ -87,9 +89,11 @@ fn serve_logged(
     let work = Arc::<Work>::default();
     let metrics = listen_for_metrics(&settings, &work, log)?;
     let console = entrance.console.as_deref().map(|address| melba_console::Bound::new(address, &[])).transpose()?;
+    let (exporter, tracer) = traces::start(&settings, log)?.unzip();
     let cluster = open_while_listening(&bound, directory, &settings, open_files_max, log)?;
     let engine = cluster.engine.clone();
     let instance = Instance::new(settings, cluster).with_configuration(Box::new(files)).with_log(Arc::clone(log));
+    let instance = instance.with_tracer(tracer);
     let instance = Arc::new(instance);
     let config_file = Path::new(instance.settings().get("data_directory").as_text()).join(config::MAIN);
     let config_file = Value::Text(config_file.display().to_string().into());
@@ -120,6 +124,7 @@ fn serve_logged(
     log.server(Level::Log, "shutting down");
     metrics.iter().for_each(Metrics::set_stopping);
     publisher.stop();
+    exporter.into_iter().for_each(Exporter::stop);
     engine.shutdown().map_err(|e| e.to_string())
 }
 

@@ -69,7 +69,7 @@ impl ConnectionAspects {
 /// A session's settings about the log.
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
-    /// Neither texts nor durations of statements are logged: the usual case.
+    /// Neither texts nor durations of statements are logged, or wanted otherwise: the usual case.
     pub is_quiet: bool,
     pub statements: Statements,
     pub duration: bool,

@@ -642,7 +642,7 @@ fn settings_id(configured: &Configured, at: usize) -> Option<SettingId> {
 
 /// Whether SET could take the name: that of a setting, or one that any setting of an extension may have.
 pub fn is_settable_name(name: &str) -> bool {
-    table().find(name).is_some() || (name.contains('.') && valid_custom_name(name))
+    table().find(name).is_some() || require_custom_name(name).is_ok()
 }
 
 /// An error unless a setting that is not in the table may have this name.
@@ -654,7 +654,18 @@ fn require_custom_name(name: &str) -> Result<()> {
         return Err(err!(INVALID_NAME, "invalid configuration parameter name \"{name}\"")
             .detail("Custom parameter names must be two or more simple identifiers separated by dots."));
     }
-    Ok(())
+    match reserved_prefix(name) {
+        Some(prefix) => Err(err!(INVALID_NAME, "invalid configuration parameter name \"{name}\"")
+            .detail(format!("\"{prefix}\" is a reserved prefix."))),
+        None => Ok(()),
+    }
+}
+
+/// The modules that are part of the server have all their settings in the table.
+fn reserved_prefix(name: &str) -> Option<&'static str> {
+    const RESERVED: [&str; 4] = ["auto_explain", "pg_stat_statements", "pg_trgm", "plpgsql"];
+    let (prefix, _) = name.split_once('.')?;
+    RESERVED.into_iter().find(|reserved| reserved.eq_ignore_ascii_case(prefix))
 }
 
 fn valid_custom_name(name: &str) -> bool {

@@ -103,7 +103,7 @@ impl Definition {
         let is_accepted = |value: &str| self.accepted.split(',').any(|accepted| accepted.eq_ignore_ascii_case(value));
         let is_listed = || match self.name.ends_with("_preload_libraries") {
             // Each of a list.
-            true => value::plain(value).split(',').all(|library| is_accepted(library.trim().trim_matches('"'))),
+            true => value::plain(value).split(',').all(|library| is_accepted(library_name(library.trim().trim_matches('"')))),
             false => is_accepted(&value::plain(value)),
         };
         if self.class != Class::Refused || value == default || !self.accepted.is_empty() && is_listed() {
@@ -243,6 +243,12 @@ fn definition(line: &'static str) -> Definition {
     }
 }
 
+/// Without the folder of libraries and the ending.
+fn library_name(file: &str) -> &str {
+    let name = file.strip_prefix("$libdir/").unwrap_or(file);
+    name.strip_suffix(".so").unwrap_or(name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -272,12 +278,22 @@ mod tests {
         assert_eq!(table.find("SORT_MEM"), table.find("work_mem"));
     }
 
-    /// PostgreSQL 18.6 lists this many of its own settings, beside those that are hidden; six are ours, and those of
+    /// PostgreSQL 18.6 lists this many of its own settings, beside those that are hidden; ten are ours, and those of
     /// auto_explain, pg_stat_statements, pg_trgm and PL/pgSQL come with them.
     #[test]
     fn all_settings_of_postgresql_18_are_classified() {
-        const OURS: [&str; 6] =
-            ["auth_delay.milliseconds", "dense_gain_min", "dense_read_budget", "memory", "metrics_listen", "metrics_token_file"];
+        const OURS: [&str; 10] = [
+            "auth_delay.milliseconds",
+            "dense_gain_min",
+            "dense_read_budget",
+            "memory",
+            "metrics_listen",
+            "metrics_token_file",
+            "traces_endpoint",
+            "traces_headers_file",
+            "traces_sample_rate",
+            "traces_text_max_length",
+        ];
         let is_other = |name: &&str| {
             let is_of_extension =
                 ["auto_explain.", "pg_stat_statements.", "pg_trgm.", "plpgsql."].iter().any(|prefix| name.starts_with(prefix));

@@ -22,4 +22,5 @@ mod server_log;
 mod serving;
 mod shell;
 mod tls;
+mod traces;
 mod unix_socket;

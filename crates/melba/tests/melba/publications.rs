@@ -71,6 +71,8 @@ fn snapshots_are_written_in_the_background_and_survive_a_kill() {
     }
     let files = |name: &str| std::fs::read_dir(table.join(name)).expect("a folder").count();
     assert!(files("data") > 0 && files("metadata") > 0);
+    let shown = "select count(*) from pg_stat_activity where backend_type = 'publisher' and pid = any (array(select pg_stat_get_backend_idset()))";
+    assert_eq!(client.query_one(shown, &[]).expect("rows").get::<_, i64>(0), 1);
 }
 
 #[test]

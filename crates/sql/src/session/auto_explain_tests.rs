@@ -67,6 +67,9 @@ fn statements_within_are_logged_where_they_are_wanted() {
     assert_eq!(texts, ["SELECT 1 from t where a = i", "(select count(*) from t where a < i)", "select f(3)"], "{all}");
     // DO is no query: its statements are not within one.
     h.query("set auto_explain.log_nested_statements = off");
+    let measured = logged(&mut h, "explain analyze select f(3)");
+    assert_eq!(measured.lines().next(), Some("Query Text: explain analyze select f(3)"));
+    assert_eq!(measured.matches("Query Text").count(), 1, "{measured}");
     assert_eq!(logged(&mut h, "do $$ begin perform a from t; end $$").matches("Query Text").count(), 1);
 }
 
@@ -94,5 +97,10 @@ fn the_module_is_built_in() {
     assert_eq!(h.query("load 'nothing'"), "E0A000 Z:I");
     assert_eq!(h.query("set session_preload_libraries = 'auto_explain'"), "C:SET Z:I");
     assert_eq!(h.query("set session_preload_libraries = 'auto_explain, other'"), "E0A000 Z:I");
+    assert_eq!(h.query("set local_preload_libraries = '$libdir/auto_explain.so, pg_stat_statements'"), "C:SET Z:I");
+    assert_eq!(h.query("set auto_explain.log_min_durations = 1"), "E42602 Z:I");
+    assert_eq!(h.query("select set_config('AUTO_EXPLAIN.other', '1', false)"), "T E42602 Z:I");
+    assert_eq!(h.query("alter database postgres set plpgsql.other = 1"), "E42602 Z:I");
+    assert_eq!(h.query("set auto_explains.other = 1"), "C:SET Z:I");
     assert_eq!(h.query("set auto_explain.log_triggers = on"), "E0A000 Z:I");
 }

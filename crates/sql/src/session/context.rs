@@ -48,6 +48,7 @@ use melba_settings::check;
 use melba_settings::configuration::{Assignment, Configured, Place};
 use melba_settings::value::Value;
 use melba_settings::{Reconfigured, Settings};
+use melba_traces::Tracer;
 
 /// Everything that the sessions of one server share.
 pub struct Instance {
@@ -57,6 +58,8 @@ pub struct Instance {
     configuration: OnceLock<Box<dyn Configuration>>,
     gate: OnceLock<Arc<dyn Gate>>,
     log: Arc<ServerLog>,
+    /// Of a server with a collector of traces.
+    tracer: Option<Arc<Tracer>>,
     pub backends: Arc<Backends>,
     pub cluster: Arc<Cluster>,
     /// Sizes for pg_class.
@@ -87,6 +90,7 @@ impl Instance {
             configuration: OnceLock::new(),
             gate: OnceLock::new(),
             log: Arc::new(ServerLog::silent()),
+            tracer: None,
             backends: Arc::default(),
             live: Arc::new(EngineInfo(cluster.engine.clone())),
             cluster,
@@ -117,6 +121,16 @@ impl Instance {
     pub fn with_log(mut self, log: Arc<ServerLog>) -> Instance {
         self.log = log;
         self
+    }
+
+    /// The server with a collector of traces.
+    pub fn with_tracer(mut self, tracer: Option<Arc<Tracer>>) -> Instance {
+        self.tracer = tracer;
+        self
+    }
+
+    pub(super) fn tracer(&self) -> Option<&Arc<Tracer>> {
+        self.tracer.as_ref()
     }
 
     pub fn log(&self) -> &Arc<ServerLog> {

@@ -285,9 +285,11 @@ pub(super) fn run_measured(
     take: &mut dyn FnMut(&Batch) -> Result<()>,
 ) -> Result<Vec<NodeTiming>> {
     let (io, logged) = (io_counts::counted(), if wal { log_bytes(&tx.engine) } else { 0 });
+    auto_explain::draw_sample(&context.session);
     let mut evaluation = evaluation(context, tx, parameters.clone())?;
     evaluation.subplans.instrument();
     let mut execution = Execution::new(planned.plan.clone(), evaluation)?;
+    auto_explain::watch(context, planned, None, &mut execution);
     let (started, mut rows) = (context.monotonic(), 0);
     while let Some(batch) = execution.next_batch(melba_types::BATCH_ROWS)? {
         rows += batch.rows as u64;

@@ -1,6 +1,6 @@
 //! A session's messages to the server log: its statements, their durations, and its errors.
 //!
-//! With the default settings a statement costs one branch here (`Policy::is_quiet`).
+//! With the default settings a statement costs one branch here (`Policy::is_quiet`). Steps that are logged are also traced (`traces`).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -21,6 +21,7 @@ use super::auto_explain_settings::severity;
 use super::context::{SessionState, StatementContext};
 use super::log_state::PendingDuration;
 use super::prepared::BoundName;
+use super::traces::{self, TracedStep};
 use super::value_io::parameter_list;
 
 /// The step of a statement that took some time.
@@ -132,6 +133,9 @@ impl Session {
             true => 0,
             false => self.state.instance.cluster.clock.now_micros(),
         };
+        if self.logging.began != 0 {
+            traces::begin_step(self);
+        }
     }
 
     /// A transaction begins: whether its statements are in the sample.
@@ -208,6 +212,12 @@ impl Session {
     fn end_timed(&mut self, step: &Step<'_>) {
         // A statement that has switched logging on began with its command.
         let began = if self.logging.began == 0 { self.statement_start } else { self.logging.began };
+        let traced = match step {
+            Step::Statement | Step::Execute { .. } => TracedStep::Execution,
+            Step::Parse(_) => TracedStep::Parse,
+            Step::Bind(..) => TracedStep::Bind,
+        };
+        traces::end_step(self, traced, began);
         if self.is_committing() {
             let message = if self.logging.has_text { String::new() } else { self.step_text(step) };
             let detail = if self.logging.has_text { None } else { self.step_detail(step) };
@@ -226,6 +236,7 @@ impl Session {
     /// The commit that a statement waited for is durable.
     #[inline]
     pub(super) fn end_logged_commit(&mut self) {
+        traces::end_commit(self);
         if let Some(pending) = self.logging.pending.take()
             && let Some(with_text) = self.duration_policy(pending.began)
         {
@@ -243,7 +254,7 @@ impl Session {
     }
 
     /// A random number in 0..1.
-    fn draw(&self) -> f64 {
+    pub(super) fn draw(&self) -> f64 {
         (self.state.instance.cluster.random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 

@@ -12,7 +12,7 @@ use super::extended::{bind_message, close_message, describe_message, execute_por
 use super::function_call::function_call;
 use super::simple::simple_query;
 use super::transaction::Block;
-use super::{Flow, Session};
+use super::{Flow, Session, traces};
 
 impl Session {
     /// Processes one message. An error means that the session ends; it has been written to the output.
@@ -103,6 +103,7 @@ impl Session {
                 self.skip_to_sync = false;
                 self.executed_in_pipeline = false;
                 self.end_implicit_block();
+                traces::begin_sync(self);
                 self.lend(client, Session::finish_command)?;
                 self.ready(client);
                 return Ok(Flow::Flush);
@@ -130,6 +131,7 @@ impl Session {
         self.state.interrupt.start_work();
         let error = melba_parse::position_in_characters(error, &self.source);
         self.log_error(&error);
+        traces::fail(self, &error);
         if error.sqlstate() == SqlState::T_R_DEADLOCK_DETECTED {
             self.state.activity.add(Counter::Deadlocks, 1);
         }

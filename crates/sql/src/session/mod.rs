@@ -105,6 +105,7 @@ mod statistics;
 mod system;
 mod system_rows;
 mod temporary;
+mod traces;
 pub mod transaction;
 mod two_phase;
 pub mod user;
@@ -130,6 +131,7 @@ use context::{SessionState, StatementContext};
 use language::Language;
 use log_state::Logging;
 use state::{ContextVersions, DerivedSettings, OpenTransaction};
+use traces::TraceState;
 use transaction::Block;
 
 use melba_parse::literals::Normalized;
@@ -193,6 +195,7 @@ pub struct Session {
     reported_settings: u64,
     /// Data for the server log.
     logging: Logging,
+    traces: TraceState,
     /// The statement that was counted last, while its transaction may still commit on its own.
     counted: Option<statement_counts::Key>,
 }
@@ -227,6 +230,7 @@ impl Session {
             shown_modes: None,
             reported_settings: 0,
             logging: Logging::default(),
+            traces: TraceState::default(),
             counted: None,
         }
     }
@@ -282,6 +286,7 @@ impl Session {
         self.state.activity.end(self.block.activity(), self.state.instance.cluster.clock.now_micros());
         self.state.interrupt.end_statement();
         self.logging.command = None;
+        traces::end_pipeline(self);
         self.busy = false;
     }
 

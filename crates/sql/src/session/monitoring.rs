@@ -25,10 +25,11 @@ const DEFAULT_TABLESPACE: Oid = Oid(1663);
 const GLOBAL_TABLESPACE: Oid = Oid(1664);
 
 /// The waits that sessions and background work may show: type, name, description.
-const WAIT_EVENTS: [(&str, &str, &str); 12] = [
+const WAIT_EVENTS: [(&str, &str, &str); 13] = [
     ("Activity", "CheckpointerMain", "Waiting for versions to write from the row store to segments"),
     ("Activity", "LogFilePreparerMain", "Waiting for a file of the log to prepare"),
     ("Activity", "MergerMain", "Waiting for segments to merge"),
+    ("Activity", "PublisherMain", "Waiting for a publication whose snapshot is due"),
     ("Activity", "WalWriterMain", "Waiting for records of the log to write"),
     ("Client", "ClientRead", "Waiting to read data from the client"),
     ("Lock", "advisory", "Waiting to acquire an advisory user lock"),
@@ -47,7 +48,7 @@ pub(super) fn monitoring_rows(context: &StatementContext, source: &str, args: &[
         "pg_config" => Ok(config_rows()),
         "pg_get_wait_events" => Ok(WAIT_EVENTS.map(|(kind, name, text)| [kind, name, text].map(Datum::text).into()).into()),
         "pg_stat_get_backend_idset" => {
-            let workers = workers::workers(&context.session.instance).into_iter().map(|worker| workers::pid(worker.step));
+            let workers = workers::pids(&context.session.instance).into_iter();
             let sessions = context.session.instance.backends.all().into_iter().map(|backend| backend.pid);
             Ok(sessions.chain(workers).map(|pid| vec![Datum::Int4(pid)]).collect())
         }

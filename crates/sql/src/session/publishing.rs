@@ -101,6 +101,12 @@ impl Publishing {
         due
     }
 
+    /// Whether the background publishes something now; `None`: it has nothing to publish.
+    pub(super) fn is_working(&self) -> Option<bool> {
+        let slots = self.slots.lock();
+        (!slots.is_empty()).then(|| slots.values().any(|slot| slot.report.lock().is_asked))
+    }
+
     /// The background is done with a publication. Errors count that come from elsewhere than from its snapshot, too.
     pub fn done(&self, cluster: &Cluster, due: &Due, done: &Result<()>) {
         let slot = self.slot(due.database, due.oid);

@@ -22,6 +22,7 @@ use super::names::SearchPath;
 use super::prepared::Prepared;
 use super::statement_counts::measure::count_commit;
 use super::statement_counts::tracking::Tracking;
+use super::traces::{self, Tracing};
 use super::transaction::{Block, IsolationLevel, Modes};
 use super::user::User;
 use melba_serverlog::Policy;
@@ -35,6 +36,7 @@ pub(super) struct DerivedSettings {
     /// How texts of the client are to be read.
     pub strings: Strings,
     pub log: Policy,
+    pub tracing: Option<Tracing>,
     pub tracking: Tracking,
     pub default_modes: Modes,
     pub user: Arc<User>,
@@ -60,7 +62,9 @@ impl DerivedSettings {
         let lock_timeout = milliseconds("lock_timeout");
         state.engine().set_lock_timeout((!lock_timeout.is_zero()).then_some(lock_timeout));
         state.engine().set_deadlock_timeout(milliseconds("deadlock_timeout"));
-        let log = if state.instance.log().is_silent() { Policy::silent() } else { Policy::of(&settings) };
+        let mut log = if state.instance.log().is_silent() { Policy::silent() } else { Policy::of(&settings) };
+        let tracing = Tracing::of(state, &settings);
+        log.is_quiet &= tracing.is_none();
         state.follow_policy(&log);
         state.auto_explain.configure(&settings);
         if let Some(client) = &state.log_source.client {
@@ -70,6 +74,7 @@ impl DerivedSettings {
         DerivedSettings {
             version: settings.version(),
             log,
+            tracing,
             tracking: Tracking::of(&settings),
             io_timing: settings.get("track_io_timing").as_bool(),
             user: Arc::new(user),
@@ -531,6 +536,7 @@ impl Session {
         // transaction's notifications are sent before its client is told of the commit.
         let tx = &transaction.tx;
         let before = io_counts::counted();
+        let began = if self.derived.tracing.is_some() { self.state.instance.cluster.clock.now_micros() } else { 0 };
         let waits = !self.defers_commits || tx.has_catalog_changes() || tx.engine.is_large() || tx.has_notifications();
         if waits {
             let (_, warning) = tx.commit(self.derived.durability)?;
@@ -540,6 +546,9 @@ impl Session {
                 Ok(ended) => ended.map(|_| None)?,
                 Err(committing) => Some(committing),
             };
+        }
+        if waits || self.is_committing() {
+            traces::note_commit(self, began);
         }
         self.detach_transaction();
         count_commit(self, &io_counts::counted().since(&before));
