@@ -23,6 +23,8 @@ pub(crate) struct ViewColumn<'a> {
 
 /// Views over a function's rows, column for column.
 const OF_FUNCTION: &[(&str, &str)] = &[
+    ("melba_cold", "melba_get_cold()"),
+    ("melba_cold_cache", "melba_get_cold_cache()"),
     ("melba_compression_stats", "melba_get_compression_stats()"),
     ("melba_flushes", "melba_get_flushes()"),
     ("melba_memory", "melba_get_memory()"),

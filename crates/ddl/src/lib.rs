@@ -62,6 +62,7 @@ pub use progress::{LongCommand, ProgressReport};
 pub use schema::create_temporary_schema;
 pub use statements::{STATEMENTS, execute};
 pub use statistics::analyze_statistics;
+pub use table::cold_store::new_parameters;
 pub use table::create::put_table;
 pub use table::detach::PendingDetach;
 pub use table::on_commit::{check_on_commit, note_on_commit, run_on_commit};

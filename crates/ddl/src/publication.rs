@@ -18,7 +18,7 @@ use crate::context::Ddl;
 /// The formats of published tables.
 const FORMATS: [&str; 1] = ["iceberg"];
 /// The role whose members may write to stores.
-const WRITERS: &str = "pg_write_server_files";
+pub(crate) const WRITERS: &str = "pg_write_server_files";
 
 pub fn create_publication(ddl: &Ddl<'_>, s: &CreatePublicationStmt) -> Result<()> {
     let name = &s.pubname;
@@ -217,7 +217,7 @@ fn check_option(ddl: &Ddl<'_>, name: &str, text: &str) -> Result<()> {
     }
 }
 
-fn may_write(ddl: &Ddl<'_>, user: Oid) -> bool {
+pub(crate) fn may_write(ddl: &Ddl<'_>, user: Oid) -> bool {
     let catalog = ddl.catalog();
     catalog.role_by_name(WRITERS).is_some_and(|role| catalog.has_role(user, role.oid, RoleUse::Inherit))
 }

@@ -16,6 +16,7 @@
 
 mod background;
 mod backup;
+mod cold;
 mod commit;
 mod engine;
 mod events;
@@ -45,6 +46,7 @@ mod write_set;
 
 pub use background::{BackgroundStep, BackgroundWorker};
 pub use backup::{BackupSegment, OnlineBackup, Restored, restore};
+pub use cold::{ColdTarget, ColdUse};
 pub use commit::Durability;
 pub use engine::{Engine, MemoryPart};
 pub use events::{BackgroundEvent, EventWatch};
@@ -55,12 +57,13 @@ pub use melba_locks::{LockTag, LockedObject, LongWait, RelationLockMode, RowLock
 pub use melba_segment::Coded;
 pub use melba_segment::{ColumnEstimate, Point};
 pub use melba_store::{
-    DenseStatistics, EngineError, Held, Interrupt, InterruptReason, ManifestState, MemoryBudget, Persistence, QueryMemory,
-    Result, RowBytes, RowCounts, SequenceDefinition, SequenceId, SequenceState, TempBlock, TempFile, TempWatch,
+    ColdCounts, DenseStatistics, EngineError, Held, Interrupt, InterruptReason, ManifestState, MemoryBudget, Persistence,
+    QueryMemory, Result, RowBytes, RowCounts, SequenceDefinition, SequenceId, SequenceState, TempBlock, TempFile, TempWatch,
 };
 #[doc(hidden)]
 pub use melba_threads::planted;
 pub use melba_threads::{OwnThreads, Scheduler};
+pub use melba_vfs::Objects;
 pub use melba_vfs::counts::{self as io_counts, IoCounts};
 pub use melba_wal::{WalStatistics, WriteCounts};
 pub use options::EngineOptions;

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use melba_segment::{BlockCache, KeySegmentReader, TableSegmentReader};
 use melba_store::{
-    EngineError, Files, IndexOutput, Manifest, ManifestState, Persistence, Result, SegmentFile, Sizes, TableOutput, segment_name,
-    segment_number,
+    ColdDirectory, EngineError, Files, IndexOutput, Manifest, ManifestState, Persistence, Result, SegmentFile, Sizes,
+    TableOutput, segment_name, segment_number,
 };
 use melba_threads::atomic::Ordering;
 use melba_types::row::RowLayout;
@@ -32,6 +32,7 @@ const ROWS_MIN: usize = 16;
 pub(crate) fn salvage(directory: &Arc<dyn Directory>) -> Result<Vec<String>> {
     let folder = |name| directory.subdirectory(name).map_err(|e| EngineError::io("open the data directory", e));
     let (segments, log) = (folder("segments")?, folder("wal")?);
+    let segments = ColdDirectory::new(segments, Arc::clone(directory));
     let (mut state, damage) = Manifest::read_beginning(&**directory)?;
     let mut salvage = Salvage::new(segments, &state)?;
     salvage.losses.extend(damage.map(|e| format!("{e}: what it said from there on")));
@@ -49,14 +50,14 @@ pub(crate) fn salvage(directory: &Arc<dyn Directory>) -> Result<Vec<String>> {
 }
 
 struct Salvage {
-    segments: Arc<dyn Directory>,
+    segments: Arc<ColdDirectory>,
     cache: Arc<BlockCache>,
     files: Arc<Files>,
     losses: Vec<String>,
 }
 
 impl Salvage {
-    fn new(segments: Arc<dyn Directory>, state: &ManifestState) -> Result<Salvage> {
+    fn new(segments: Arc<ColdDirectory>, state: &ManifestState) -> Result<Salvage> {
         let names = segments.list().map_err(|e| EngineError::io("list the segments", e))?;
         let next = names.iter().filter_map(|name| segment_number(name)).map(|file| file + 1).fold(state.next_file, u64::max);
         // A segment stays one.
@@ -102,6 +103,10 @@ impl Salvage {
         let name = segment_name(file.file);
         let reader = TableSegmentReader::open_assigned(&*self.segments, &name, &self.cache, file.assigned)?;
         file.recognised(reader.meta().footer_crc)?;
+        if self.segments.is_cold(file.file) {
+            // Its object is not looked at.
+            return Ok(Some(file));
+        }
         let Some(damage) = damage_of(reader.verify().map_err(EngineError::from))? else { return Ok(Some(file)) };
         let layout = Arc::new(RowLayout::new(reader.kinds().to_vec()));
         let mut rows = SalvagedRows {

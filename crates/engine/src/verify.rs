@@ -4,7 +4,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use melba_segment::{BlockCache, KeySegmentReader, TableSegmentReader};
-use melba_store::{EngineError, Manifest, Persistence, Result, segment_name};
+use melba_store::{ColdDirectory, EngineError, Manifest, Persistence, Result, segment_name};
 use melba_types::TreeId;
 use melba_vfs::Directory;
 use roaring::RoaringTreemap;
@@ -18,6 +18,9 @@ use crate::view::Isolation;
 pub(crate) fn verify(directory: &Arc<dyn Directory>) -> Result<(usize, Vec<String>)> {
     let folder = |name| directory.subdirectory(name).map_err(|e| EngineError::io("open the data directory", e));
     let (segments, log) = (folder("segments")?, folder("wal")?);
+    let segments = ColdDirectory::new(segments, Arc::clone(directory));
+    // Finds the segments that are in stores.
+    segments.list().map_err(|e| EngineError::io("list the segments", e))?;
     let state = Manifest::read(&**directory)?;
     let cache = BlockCache::new(16 << 20);
     let mut problems = Vec::new();
@@ -30,11 +33,13 @@ pub(crate) fn verify(directory: &Arc<dyn Directory>) -> Result<(usize, Vec<Strin
         count += files.len();
         for file in files.iter().filter(|_| !is_forgotten) {
             let name = segment_name(file.file);
+            // Of a segment in a store only what is here.
+            let is_here = !segments.is_cold(file.file);
             let result = match is_index {
                 true => KeySegmentReader::open(&*segments, &name, &cache).and_then(|r| r.verify().map(|()| r.meta().footer_crc)),
-                false => {
-                    TableSegmentReader::open(&*segments, &name, &cache).and_then(|r| r.verify().map(|()| r.meta().footer_crc))
-                }
+                false => TableSegmentReader::open(&*segments, &name, &cache)
+                    .and_then(|r| if is_here { r.verify().map(|()| r) } else { Ok(r) })
+                    .map(|r| r.meta().footer_crc),
             };
             let result = result.map_err(EngineError::from).and_then(|crc| file.recognised(crc));
             problems.extend(result.err().map(|e| format!("tree {tree}: {e}")));

@@ -60,6 +60,7 @@ impl<S: ?Sized> Evaluation<S> {
             Stored::External(external) => external,
         };
         let mut rest = target;
+        self.expect_frames(external, 0..external.frames())?;
         for number in 0..external.frames() {
             self.check_interrupt()?;
             let id = RowId(external.first.0 + number);
@@ -93,8 +94,14 @@ impl<S: ?Sized> Evaluation<S> {
         damaged(format!("the frames of value {} in toast tree {} have another length", external.first, external.tree))
     }
 
+    fn expect_frames(&self, external: &External, frames: std::ops::Range<u64>) -> Result<()> {
+        let row = |number| RowId(external.first.0 + number);
+        Ok(self.transaction().frames(external.tree).expect(self.view(), row(frames.start)..row(frames.end))?)
+    }
+
     /// Appends the bytes of some frames of an external value.
     pub fn expand_frames(&self, external: &External, frames: std::ops::Range<u64>, out: &mut Vec<u8>) -> Result<()> {
+        self.expect_frames(external, frames.clone())?;
         for number in frames {
             self.check_interrupt()?;
             let id = RowId(external.first.0 + number);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use melba_engine::{Engine, EngineOptions, RecoveryProgress};
-use melba_server::{Access, BoundListeners, Metrics, Publisher, Server, Work};
+use melba_server::{Access, BoundListeners, ColdMover, Metrics, Publisher, Server, Work};
 use melba_serverlog::{Entry, Level, ServerLog};
 use melba_sql::cluster::Cluster;
 use melba_sql::session::context::{Instance, problem_in_place};
@@ -108,6 +108,7 @@ fn serve_logged(
     engine.start_background();
     log.server(Level::Log, "database system is ready to accept connections");
     metrics.iter().for_each(|metrics| metrics.set_ready(Arc::clone(&served)));
+    let cold_mover = ColdMover::start(Arc::clone(&served)).map_err(|e| full(&e))?;
     let publisher = Publisher::start(served).map_err(|e| full(&e))?;
     let address = server.local_addr();
     say(&format!("melba is ready: psql -h {} -p {} -U postgres", address.ip(), address.port()));
@@ -125,6 +126,7 @@ fn serve_logged(
     metrics.iter().for_each(Metrics::set_stopping);
     publisher.stop();
     exporter.into_iter().for_each(Exporter::stop);
+    cold_mover.stop();
     engine.shutdown().map_err(|e| e.to_string())
 }
 

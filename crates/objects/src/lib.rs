@@ -9,6 +9,7 @@
 //!
 //! `copy` and the session read and write objects as COPY's files. `backup` makes its store by `open_store`.
 
+use std::collections::HashMap;
 use std::future::Future;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -23,6 +24,7 @@ use object_store::{ObjectStore, PutMode, WriteMultipart};
 use tokio::runtime::Runtime;
 
 use melba_types::{DbError, Result, err, limits};
+use parking_lot::Mutex;
 
 pub use object_store::path::Path;
 
@@ -113,6 +115,19 @@ impl Connected {
             }
         });
         waited?.map_err(|e| self.failed(doing, &e))
+    }
+
+    /// What ends at the latest when its time is over.
+    async fn limited<T>(
+        &self,
+        patience: Duration,
+        future: impl Future<Output = object_store::Result<T>>,
+    ) -> object_store::Result<Result<T>> {
+        match tokio::time::timeout(patience, future).await {
+            Ok(done) => done.map(Ok),
+            Err(_) => Ok(Err(err!(IO_ERROR, "could not open \"{}\": the store does not answer", self.url)
+                .detail(format!("It was waited for {} s.", patience.as_secs())))),
+        }
     }
 
     fn failed(&self, doing: &str, error: &object_store::Error) -> DbError {
@@ -218,6 +233,77 @@ impl Drop for ObjectWriter {
             // Of a statement that fails: the parts are of no use. A store that does not answer keeps them.
             let _ = self.connected.runtime.block_on(async { tokio::time::timeout(ABORT, upload.abort()).await });
         }
+    }
+}
+
+/// Objects by their whole URLs. Connections to stores are kept; no call takes longer than the patience that it is given.
+#[derive(Default)]
+pub struct Stores {
+    /// By what precedes the path of a URL.
+    connected: Mutex<HashMap<String, Arc<Connected>>>,
+}
+
+impl Stores {
+    /// A place in a store.
+    fn at(&self, url: &str) -> Result<Connected> {
+        let invalid = |e: &dyn std::fmt::Display| err!(INVALID_PARAMETER_VALUE, "could not open \"{url}\": {e}");
+        let parsed = url::Url::parse(url).map_err(|e| invalid(&e))?;
+        let (_, path) = object_store::ObjectStoreScheme::parse(&parsed).map_err(|e| invalid(&e))?;
+        let store = format!("{}://{}", parsed.scheme(), parsed.authority());
+        let known = self.connected.lock().get(&store).cloned();
+        let known = match known {
+            Some(known) => known,
+            None => {
+                let opened = Arc::new(Connected::open(url)?);
+                Arc::clone(self.connected.lock().entry(store).or_insert(opened))
+            }
+        };
+        let Connected { store, runtime, is_local, .. } = &*known;
+        Ok(Connected { store: Arc::clone(store), path, runtime: Arc::clone(runtime), url: url.to_owned(), is_local: *is_local })
+    }
+
+    /// The bytes of a range of an object.
+    ///
+    /// # Errors
+    /// As of `ObjectReader::open`; 58030 when there is no answer within `patience`.
+    pub fn read(&self, url: &str, range: Range<u64>, patience: Duration) -> Result<Bytes> {
+        let at = self.at(url)?;
+        at.check_readable()?;
+        at.wait("reading", at.limited(patience, at.store.get_range(&at.path, range)))?
+    }
+
+    /// Writes an object of the pieces that `read` gives until there is none.
+    ///
+    /// # Errors
+    /// As of `ObjectWriter::create`; those of `read`; 58030 when a piece does not go out within `patience`.
+    pub fn write(&self, url: &str, patience: Duration, read: &mut dyn FnMut() -> Result<Option<Vec<u8>>>) -> Result<()> {
+        let at = self.at(url)?;
+        let first = read()?.unwrap_or_default();
+        let Some(second) = read()? else {
+            return at.wait("writing", at.limited(patience, at.store.put(&at.path, first.into())))?.map(drop);
+        };
+        let mut writer = ObjectWriter::new(at)?;
+        writer.write(&first)?;
+        writer.write(&second)?;
+        while let Some(piece) = read()? {
+            writer.write(&piece)?;
+        }
+        writer.finish()
+    }
+
+    /// Removes an object, if there is one.
+    ///
+    /// # Errors
+    /// As of `ObjectWriter::create`; 58030 when there is no answer within `patience`.
+    pub fn remove(&self, url: &str, patience: Duration) -> Result<()> {
+        let at = self.at(url)?;
+        let removed = async {
+            match at.store.delete(&at.path).await {
+                Err(object_store::Error::NotFound { .. }) | Ok(()) => Ok(()),
+                Err(e) => Err(e),
+            }
+        };
+        at.wait("writing", at.limited(patience, removed))?
     }
 }
 

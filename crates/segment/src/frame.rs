@@ -411,6 +411,11 @@ impl FrameReader {
         self.footer_offset
     }
 
+    /// See `File::expect`.
+    pub fn expect(&self, range: std::ops::Range<u64>) {
+        self.file.expect(range);
+    }
+
     /// `length` bytes at `offset`, frames included.
     pub fn bytes(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
         let mut bytes = vec![0; length];

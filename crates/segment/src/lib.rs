@@ -44,6 +44,6 @@ pub use frame::{Codec, FORMAT_VERSION};
 pub use key::{KeyCursor, KeyOptions, KeySegmentMeta, KeySegmentReader, KeySegmentWriter, ROW_ID_BYTES};
 pub use statistics::{Statistics, ZoneOp};
 pub use table::{
-    Csns, EncoderPool, Finishing, GroupData, GroupReader, Neighbour, Position, RowGroup, RowVersion, SectionSummary, SegmentMeta,
-    TableOptions, TableSegmentReader, TableSegmentWriter, null_batch,
+    ColdLayout, Csns, EncoderPool, Finishing, GroupData, GroupReader, Neighbour, Position, RowGroup, RowVersion, SectionSummary,
+    SegmentMeta, TableOptions, TableSegmentReader, TableSegmentWriter, null_batch,
 };

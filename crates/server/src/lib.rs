@@ -13,6 +13,7 @@
 mod access;
 mod authentication;
 mod client_session;
+mod cold;
 mod connection;
 mod early;
 mod hba;
@@ -36,6 +37,7 @@ mod turns;
 mod unix_socket;
 
 pub use access::Access;
+pub use cold::ColdMover;
 pub use early::BoundListeners;
 pub use hba::is_own_account;
 pub use listener::{Server, ServerHandle};

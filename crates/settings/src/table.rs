@@ -278,12 +278,13 @@ mod tests {
         assert_eq!(table.find("SORT_MEM"), table.find("work_mem"));
     }
 
-    /// PostgreSQL 18.6 lists this many of its own settings, beside those that are hidden; ten are ours, and those of
+    /// PostgreSQL 18.6 lists this many of its own settings, beside those that are hidden; eleven are ours, and those of
     /// auto_explain, pg_stat_statements, pg_trgm and PL/pgSQL come with them.
     #[test]
     fn all_settings_of_postgresql_18_are_classified() {
-        const OURS: [&str; 10] = [
+        const OURS: [&str; 11] = [
             "auth_delay.milliseconds",
+            "cold_cache_size",
             "dense_gain_min",
             "dense_read_budget",
             "memory",

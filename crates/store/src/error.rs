@@ -67,10 +67,10 @@ impl EngineError {
 
     /// Whether bytes on disk are wrong or missing: a second try does not help, but users of other data are not affected.
     pub fn is_damage(&self) -> bool {
-        use io::ErrorKind::{NotFound, UnexpectedEof};
+        use io::ErrorKind::{InvalidData, NotFound, UnexpectedEof};
         match self {
             EngineError::Corrupt { .. } => true,
-            EngineError::Io { source, .. } => matches!(source.kind(), NotFound | UnexpectedEof),
+            EngineError::Io { source, .. } => matches!(source.kind(), InvalidData | NotFound | UnexpectedEof),
             _ => false,
         }
     }
@@ -101,6 +101,11 @@ impl From<EngineError> for DbError {
             EngineError::Unsupported(what) => DbError::unsupported(what),
             EngineError::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
                 DbError::new(SqlState::DISK_FULL, message)
+            }
+            // Of an object store, or of a wait for one that was interrupted.
+            EngineError::Io { source, .. } if source.get_ref().is_some_and(|e| e.is::<DbError>()) => {
+                let own = source.get_ref().and_then(|e| e.downcast_ref::<DbError>()).cloned();
+                own.unwrap_or_else(|| DbError::new(SqlState::IO_ERROR, message))
             }
             EngineError::Io { .. } | EngineError::Poisoned { .. } => DbError::new(SqlState::IO_ERROR, message),
             EngineError::Corrupt { .. } => DbError::new(SqlState::DATA_CORRUPTED, message),

@@ -8,7 +8,9 @@ use melba_threads::atomic::{AtomicBool, AtomicU64, Ordering};
 use melba_types::{Csn, TreeId};
 use melba_vfs::{Directory, SwitchedDirectory, SyncSwitch};
 
+use crate::cold::ColdDirectory;
 use crate::error::{EngineError, Result};
+use crate::ids::segment_name;
 
 /// A segment of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +74,8 @@ pub struct Sizes {
 
 /// The segment files of an engine.
 pub struct Files {
+    /// Below the other two.
+    pub cold: Arc<ColdDirectory>,
     pub directory: Arc<dyn Directory>,
     /// The same, for files that a crash may take.
     pub unsynced: Arc<dyn Directory>,
@@ -88,9 +92,11 @@ const PIECES: usize = 8;
 
 impl Files {
     /// Of the folder of segments, in which `sync` says whether anything is made durable.
-    pub fn new(segments: &Arc<dyn Directory>, sync: &SyncSwitch, sizes: Sizes, next: u64) -> Files {
-        let switched = |sync: SyncSwitch| Arc::new(SwitchedDirectory::new(Arc::clone(segments), sync)) as Arc<dyn Directory>;
+    pub fn new(segments: &Arc<ColdDirectory>, sync: &SyncSwitch, sizes: Sizes, next: u64) -> Files {
+        let folder = || Arc::clone(segments) as Arc<dyn Directory>;
+        let switched = |sync: SyncSwitch| Arc::new(SwitchedDirectory::new(folder(), sync)) as Arc<dyn Directory>;
         Files {
+            cold: Arc::clone(segments),
             directory: switched(sync.clone()),
             unsynced: switched(SyncSwitch::new(false)),
             cache: BlockCache::new(sizes.cache_bytes),
@@ -153,16 +159,6 @@ impl Files {
     pub fn discard(&self, file: u64) {
         self.trash.files.lock().push(SegmentFile::unknown(file, Csn(0)));
     }
-}
-
-/// The name of a segment file.
-pub fn segment_name(file: u64) -> String {
-    format!("{file:016x}.seg")
-}
-
-/// The number of a segment file; `None` for other names.
-pub fn segment_number(name: &str) -> Option<u64> {
-    u64::from_str_radix(name.strip_suffix(".seg")?, 16).ok()
 }
 
 /// An open segment of a tree.

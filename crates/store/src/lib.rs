@@ -10,6 +10,7 @@
 //! 2. A file is removed only when no reader uses it, the manifest does not name it, and replay would not link it.
 
 mod chain;
+mod cold;
 mod dense_work;
 mod density;
 mod entry_merge;
@@ -42,14 +43,15 @@ mod versions;
 use std::sync::Arc;
 
 pub use chain::{Chain, Payload, steps};
+pub use cold::{ColdCounts, ColdDirectory, ColdPlace};
 pub use dense_work::DenseWork;
 pub use density::DenseStatistics;
 pub use entry_merge::EntryMerge;
 pub use entry_sort::{EntryPiece, PiecePart};
 pub use error::{EngineError, InterruptReason, Result};
-pub use files::{Files, IndexRun, Run, SegmentFile, Sizes, TableRun, segment_name, segment_number};
+pub use files::{Files, IndexRun, Run, SegmentFile, Sizes, TableRun};
 pub use give_way::{Hurry, giving_way};
-pub use ids::SequenceId;
+pub use ids::{SequenceId, segment_name, segment_number};
 pub use interrupt::{Interrupt, NEVER};
 pub use key::{KeyBytes, split_entry};
 pub use levels::{

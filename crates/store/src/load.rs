@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use melba_threads::atomic::Ordering;
 
+use crate::cold::gone_number;
 use crate::error::{EngineError, Result};
-use crate::files::{Run, SegmentFile, segment_number};
+use crate::files::{Run, SegmentFile};
+use crate::ids::segment_number;
 use crate::manifest::{Edit, ManifestState, SequenceRecord, TreeRecord};
 use crate::persistence::Persistence;
 use crate::sequence::Sequence;
@@ -121,6 +123,9 @@ impl Store {
         let io = |e| EngineError::io("list files that a crash left", e);
         let mut strays = Vec::new();
         for name in self.files.directory.list().map_err(io)? {
+            if let Some(file) = gone_number(&name) {
+                next = next.max(file + 1);
+            }
             let Some(file) = segment_number(&name) else { continue };
             next = next.max(file + 1);
             if !known.contains(&file) {

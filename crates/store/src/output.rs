@@ -12,8 +12,9 @@ use melba_types::row::{Field, RowLayout};
 use melba_types::{Batch, Bitmap, Column, ColumnData, Csn, Datum, Kind, RowId};
 
 use crate::error::{EngineError, Result};
-use crate::files::{Files, IndexRun, SegmentFile, TableRun, segment_name};
+use crate::files::{Files, IndexRun, SegmentFile, TableRun};
 use crate::give_way::give_way;
+use crate::ids::segment_name;
 use crate::memory::{Held, QueryMemory};
 
 /// Of the blocks of indexes that are to be small.

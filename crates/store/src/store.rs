@@ -10,9 +10,10 @@ use melba_types::{Csn, Lsn, TreeId};
 use melba_vfs::{Clock, Directory, PooledDirectory, SwitchedDirectory, SyncSwitch, sync_all};
 use melba_wal::LogFiles;
 
+use crate::cold::ColdDirectory;
 use crate::error::{EngineError, Result};
-use crate::files::{Files, SegmentFile, Sizes, segment_name, segment_number};
-use crate::ids::SequenceId;
+use crate::files::{Files, SegmentFile, Sizes};
+use crate::ids::{SequenceId, segment_name, segment_number};
 use crate::manifest::{Edit, Manifest, ManifestState};
 use crate::memory_table::MemTable;
 use crate::persistence::Persistence;
@@ -25,7 +26,7 @@ use crate::trees::{TreeRef, Trees};
 pub struct Folders {
     /// With the manifest and the reserve; syncs may be switched off.
     pub root: Arc<dyn Directory>,
-    pub segments: Arc<dyn Directory>,
+    pub segments: Arc<ColdDirectory>,
     pub log: Arc<dyn Directory>,
     pub temp: Arc<dyn Directory>,
     lock: Box<dyn Send + Sync>,
@@ -65,6 +66,7 @@ impl Folders {
         })?;
         let folder = |name| directory.subdirectory(name).map_err(|e| EngineError::io("open the data directory", e));
         let (segments, log, temp) = (folder("segments")?, folder("wal")?, folder("temp")?);
+        let segments = ColdDirectory::new(segments, Arc::clone(&directory));
         let root = Arc::new(SwitchedDirectory::new(directory, sync.clone())) as Arc<dyn Directory>;
         Ok(Folders { root, segments, log, temp, lock })
     }
@@ -270,6 +272,11 @@ impl Store {
         }
         self.files.trash.files.lock().extend(keep);
         removed
+    }
+
+    /// Whether replay would link a segment.
+    pub fn is_replayed(&self, segment: &SegmentFile) -> bool {
+        segment.assigned.0 > self.checkpoint_csn.load(Ordering::SeqCst)
     }
 
     /// Makes the segments of unlogged trees durable, which so far they need not have been: a clean stop keeps them.

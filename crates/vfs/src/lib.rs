@@ -13,18 +13,21 @@ pub mod counts;
 mod faulty;
 mod manual;
 mod memory;
+mod memory_objects;
 mod os;
 mod overlay;
 mod pool;
 mod switch;
 
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 pub use faulty::{Faults, FaultyDirectory, FileOperation};
 pub use manual::{ManualClock, SeededRandom};
 pub use memory::MemoryDirectory;
+pub use memory_objects::{MemoryObjects, StoreFault};
 pub use os::{OsClock, OsDirectory, OsRandom, raise_open_files_limit};
 pub use overlay::OverlayDirectory;
 pub use pool::PooledDirectory;
@@ -35,6 +38,8 @@ pub use switch::{SwitchedDirectory, SyncSwitch, sync_all};
 pub trait File: Send + Sync {
     /// Reads exactly `buffer.len()` bytes at `offset`; `UnexpectedEof` when the file is shorter.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
+    /// Says that these bytes will be read soon, in order. May do nothing.
+    fn expect(&self, _range: Range<u64>) {}
     /// Writes all of `data` at `offset`.
     fn write_at(&self, data: &[u8], offset: u64) -> io::Result<()>;
     /// Makes the file's data and length durable (not its name: see `Directory::sync_names`).
@@ -71,8 +76,23 @@ pub trait Directory: Send + Sync {
     fn existing_subdirectory(&self, name: &str) -> io::Result<Option<Arc<dyn Directory>>> {
         self.subdirectory(name).map(Some)
     }
+    /// When a file was last written to, in microseconds since 2000-01-01 00:00 UTC; where nobody knows: long ago.
+    fn modified(&self, _name: &str) -> io::Result<i64> {
+        Ok(i64::MIN)
+    }
     /// Takes the folder for this process until the guard drops; an error of kind `WouldBlock` when another holds it.
     fn lock(&self, name: &str) -> io::Result<Box<dyn Send + Sync>>;
+}
+
+/// Objects of stores elsewhere, by URL. Every call may wait for a network, as long as its implementation allows; an interrupted
+/// statement ends the wait.
+pub trait Objects: Send + Sync {
+    /// Writes an object of `bytes` bytes, which `read` gives piece by piece. It is there as a whole or not at all.
+    fn put(&self, url: &str, bytes: u64, read: &mut dyn FnMut(Range<u64>) -> io::Result<Vec<u8>>) -> io::Result<()>;
+    /// The bytes of a range, all of them.
+    fn get(&self, url: &str, range: Range<u64>) -> io::Result<Vec<u8>>;
+    /// Removes an object, if there is one.
+    fn remove(&self, url: &str) -> io::Result<()>;
 }
 
 /// Wall and monotonic time.

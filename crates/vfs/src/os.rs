@@ -126,6 +126,10 @@ impl Directory for OsDirectory {
         Ok(names)
     }
 
+    fn modified(&self, name: &str) -> io::Result<i64> {
+        Ok(micros(fs::metadata(self.path.join(name))?.modified()?))
+    }
+
     fn sync_names(&self) -> io::Result<()> {
         self.folder.sync_all()
     }
@@ -184,10 +188,15 @@ impl Default for OsClock {
 /// Seconds from 1970-01-01 to 2000-01-01.
 const POSTGRES_EPOCH_SECONDS: i64 = 946_684_800;
 
+/// Since PostgreSQL's epoch.
+fn micros(time: SystemTime) -> i64 {
+    let since_1970 = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    since_1970.as_micros() as i64 - POSTGRES_EPOCH_SECONDS * 1_000_000
+}
+
 impl Clock for OsClock {
     fn now_micros(&self) -> i64 {
-        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        since_1970.as_micros() as i64 - POSTGRES_EPOCH_SECONDS * 1_000_000
+        micros(SystemTime::now())
     }
 
     fn monotonic(&self) -> Duration {

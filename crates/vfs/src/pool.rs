@@ -149,6 +149,10 @@ impl Directory for PooledDirectory {
         self.pool.retried(|| self.inner.list())
     }
 
+    fn modified(&self, name: &str) -> io::Result<i64> {
+        self.inner.modified(name)
+    }
+
     fn sync_names(&self) -> io::Result<()> {
         self.inner.sync_names()
     }

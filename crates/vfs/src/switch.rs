@@ -1,6 +1,7 @@
 //! A folder whose syncs can be switched off (the setting `fsync`), for files that a crash may lose.
 
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -58,6 +59,10 @@ impl File for SwitchedFile {
         self.inner.read_at(buffer, offset)
     }
 
+    fn expect(&self, range: Range<u64>) {
+        self.inner.expect(range);
+    }
+
     fn write_at(&self, data: &[u8], offset: u64) -> io::Result<()> {
         self.inner.write_at(data, offset)
     }
@@ -106,6 +111,10 @@ impl Directory for SwitchedDirectory {
 
     fn list(&self) -> io::Result<Vec<String>> {
         self.inner.list()
+    }
+
+    fn modified(&self, name: &str) -> io::Result<i64> {
+        self.inner.modified(name)
     }
 
     fn sync_names(&self) -> io::Result<()> {

@@ -25,6 +25,7 @@ use crate::table::alter_column::alter_column_command;
 use crate::table::alter_kind::{check_form, unsupported_form};
 use crate::table::alter_persistence::{set_access_method, set_logged};
 use crate::table::attach::{add_inherit, attach_partition, drop_inherit};
+use crate::table::cold_store::check_cold_store;
 use crate::table::column::{add_column_everywhere, drop_column_everywhere};
 use crate::table::detach::{detach_partition, finalize_detach, refuse_pending_detach};
 use crate::table::relation::put_relation;
@@ -106,6 +107,7 @@ fn alter_command(ddl: &Ddl<'_>, oid: Oid, c: &AlterTableCmd, recurse: bool) -> R
         (At::AtDetachPartitionFinalize, Some(N::PartitionCmd(part))) => finalize_detach(ddl, &relation, part),
         (At::AtSetRelOptions | At::AtReplaceRelOptions, Some(N::List(list))) => {
             let options = ParametersOf::relation(&relation).changed_list(&relation.options, &list.items)?;
+            check_cold_store(ddl, &list.items, relation.persistence)?;
             if relation.view_query.is_some() {
                 let query = ddl.with_context(|c| melba_analyze::analyze_view(c, &relation))?;
                 check_checkable(ddl, &relation.name, &options, &query)?;

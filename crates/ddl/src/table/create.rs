@@ -20,6 +20,7 @@ use crate::partition::index::add_parent_indexes;
 use crate::partition::referenced::add_parent_references;
 use crate::sequence::{SequenceOptions, create_owned_sequence, owned_sequence_options};
 use crate::table::builder::{TableBuilder, like, not_null};
+use crate::table::cold_store::new_parameters;
 use crate::table::inherit::{Inheritance, add_inherited_constraints, inheritance, merge_columns};
 use crate::table::like::copy_like;
 use crate::table::on_commit::{check_on_commit, note_on_commit};
@@ -68,7 +69,7 @@ pub fn create_table(ddl: &Ddl<'_>, s: &CreateStmt) -> Result<()> {
         bail!(TOO_MANY_COLUMNS, "tables can have at most {COLUMNS_MAX} columns");
     }
     let parameters = if s.partspec.is_some() { ParametersOf::PartitionedTable } else { ParametersOf::Table };
-    let options = parameters.new_list(&s.options)?;
+    let options = new_parameters(ddl, parameters, &s.options, persistence)?;
     merge_columns(ddl, &mut inheritance, &mut builder)?;
     let relation = match &s.partspec {
         Some(_) => put_partitioned_table(ddl, namespace, &name.relname, persistence, builder.columns, options)?,

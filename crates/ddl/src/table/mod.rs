@@ -7,6 +7,7 @@ pub mod alter_persistence;
 pub mod attach;
 pub mod builder;
 pub mod children;
+pub mod cold_store;
 pub mod column;
 pub mod column_uses;
 pub mod create;

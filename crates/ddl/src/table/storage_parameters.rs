@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use melba_catalog::publications::parse_span;
 use melba_catalog::{Relation, RelationKind, classes};
 use melba_parse::nodes::{option_bool, option_text, options};
 use melba_types::{Result, bail, boolean, err};
@@ -25,6 +26,10 @@ enum Values {
     Real(f64, f64),
     /// The names, and the detail of the error for another one.
     OneOf(&'static [&'static str], &'static str),
+    /// The URL of a folder of a store.
+    Store,
+    /// A span of time, such as 7d.
+    Span,
 }
 
 struct Parameter {
@@ -73,6 +78,8 @@ static PARAMETERS: &[Parameter] = {
         parameter("autovacuum_freeze_table_age", TABLE | TOAST, Integer(0, 2_000_000_000)),
         parameter("autovacuum_multixact_freeze_table_age", TABLE | TOAST, Integer(0, 2_000_000_000)),
         parameter("log_autovacuum_min_duration", TABLE | TOAST, Integer(-1, INT_MAX)),
+        parameter("cold_store", TABLE, Store),
+        parameter("cold_after", TABLE, Span),
         parameter("n_distinct", COLUMN, Real(-1.0, f64::MAX)),
         parameter("n_distinct_inherited", COLUMN, Real(-1.0, f64::MAX)),
         parameter("compression_level", COLUMN, Integer(1, 22)),
@@ -213,6 +220,14 @@ fn check(name: &str, of: u8, value: &str) -> Result<()> {
         Values::OneOf(names, detail) if !names.iter().any(|n| n.eq_ignore_ascii_case(value)) => {
             Err(err!(INVALID_PARAMETER_VALUE, "invalid value for enum option \"{name}\": {value}").detail(*detail))
         }
-        Values::Bool | Values::OneOf(..) => Ok(()),
+        Values::Store if !value.contains("://") => {
+            Err(err!(INVALID_PARAMETER_VALUE, "invalid value for option \"{name}\": \"{value}\" is no URL")
+                .hint("Folders have URLs such as s3://bucket/folder and file:///folder."))
+        }
+        Values::Span if parse_span(value).is_none() => {
+            Err(err!(INVALID_PARAMETER_VALUE, "invalid value for option \"{name}\": {value}")
+                .hint("Valid units for this option are \"ms\", \"s\", \"min\", \"h\", and \"d\"."))
+        }
+        Values::Bool | Values::OneOf(..) | Values::Store | Values::Span => Ok(()),
     }
 }

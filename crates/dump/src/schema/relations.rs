@@ -68,7 +68,9 @@ pub fn tables() -> String {
             (SELECT string_agg(p.piece, ', ' ORDER BY p.position) FROM ({pieces}) p),
             coalesce(' INHERITS (' || ({parents}) || ')', ''), coalesce(' PARTITION BY ' || pg_get_partkeydef(c.oid), ''),
             CASE WHEN m.amname <> 'heap' THEN format(' USING %I', m.amname) ELSE '' END,
-            coalesce(' WITH (' || array_to_string(c.reloptions, ', ') || ')', ''))
+            coalesce((SELECT ' WITH (' || string_agg(CASE WHEN o ~ '^[^=]*=([a-z_]+|[0-9]+([.][0-9]+)?)$' THEN o
+                    ELSE split_part(o, '=', 1) || '=' || quote_literal(substr(o, strpos(o, '=') + 1)) END, ', ' ORDER BY n) || ')'
+                FROM unnest(c.reloptions) WITH ORDINALITY u(o, n)), ''))
          FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace LEFT JOIN pg_catalog.pg_am m ON m.oid = c.relam
          WHERE c.relkind IN ('r', 'p') AND c.relpersistence <> 't' AND {USER} ORDER BY c.oid"
     )

@@ -214,6 +214,10 @@ impl Merger {
         if eagerness != Eagerness::Everything && tree.dense_work.is_stopped() {
             candidates.iter_mut().for_each(|candidate| (candidate.waiting_bytes, candidate.hasty_bytes) = (0, 0));
         }
+        // What is in a store is not fetched to be compressed better.
+        let cold = &self.store.files.cold;
+        let of_cold = candidates.iter_mut().filter(|candidate| candidate.files.iter().any(|file| cold.is_cold(*file)));
+        of_cold.for_each(|candidate| (candidate.waiting_bytes, candidate.hasty_bytes) = (0, 0));
         let shape = Shape::new(&candidates);
         let oldest = self.snapshots.compute_oldest();
         let limits = self.limits(tree, &candidates);
@@ -222,9 +226,15 @@ impl Merger {
             return Ok(if waits { Outcome::Waiting } else { Outcome::Nothing });
         };
         let job = Job::new(plan, &candidates, runs, limits.aim_bytes);
+        // A merge waits for no store: it comes when its inputs were brought back.
+        if !cold.pin(job.inputs.iter().map(|run| run.segment.file).collect()) {
+            return Ok(Outcome::Waiting);
+        }
         let start = self.runtime.clock.monotonic();
         let cpu_start = self.runtime.clock.thread_cpu();
-        let outputs = write(&job)?;
+        let outputs = write(&job);
+        cold.unpin();
+        let outputs = outputs?;
         let (before, after) = (Bytes::of(&job.inputs), Bytes::of(&outputs));
         if tree.as_table().is_some() && (before.waiting > after.waiting || before.hasty > after.hasty) {
             // Pauses, and time that other threads had the processors, are not part of its cost.
@@ -456,7 +466,7 @@ pub(crate) fn index_bytes(runs: &[Arc<Run<KeySegmentReader>>]) -> u64 {
 #[derive(PartialEq)]
 enum Outcome {
     Rewritten,
-    /// Nothing yet: snapshots hold versions that could otherwise be dropped.
+    /// Nothing yet: snapshots hold versions that could otherwise be dropped, or inputs are in a store.
     Waiting,
     Nothing,
 }

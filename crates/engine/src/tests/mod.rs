@@ -3,6 +3,7 @@
 mod backup;
 pub(crate) mod basic;
 mod bulk;
+mod cold;
 mod crash;
 mod damage;
 mod durability;

@@ -25,6 +25,25 @@ impl ToastFrames<'_> {
         (ids.start.0..ids.end.0).try_for_each(|id| self.txn.delete(self.tree, RowId(id)))
     }
 
+    /// Says that some frames will be read, in order: where they are in a store one request brings them.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn expect(&self, view: ReadView, ids: Range<RowId>) -> Result<()> {
+        if ids.end.0.saturating_sub(ids.start.0) < 2 || !self.txn.shared().store.files.cold.is_used() {
+            return Ok(());
+        }
+        let tree = self.txn.tree(self.tree)?;
+        let first = self.txn.find(view, &tree, ids.start)?;
+        let last = self.txn.find(view, &tree, RowId(ids.end.0 - 1))?;
+        if let (Some(Found::Stored(run, first)), Some(Found::Stored(other, last))) = (first, last)
+            && run.segment.file == other.segment.file
+        {
+            run.reader.expect(0, first, last);
+        }
+        Ok(())
+    }
+
     /// Calls `each` with a frame of a toast tree. A frame whose row the view's statement was led to is found even when a
     /// transaction that committed meanwhile wrote it: READ COMMITTED reads newest versions of rows.
     ///

@@ -8,6 +8,7 @@ mod authentication;
 mod background_work;
 mod broken_pipe;
 mod check;
+mod cold;
 mod configuration;
 mod document_space;
 mod kept;

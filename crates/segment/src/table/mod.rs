@@ -9,6 +9,7 @@
 //! See docs/design/segment.md for the bytes.
 
 mod chunk;
+mod cold;
 mod dense;
 pub(crate) mod directory;
 mod encoder;
@@ -26,6 +27,7 @@ mod writer;
 use melba_toast::dense::{DenseOptions, Pace};
 use melba_types::{Bitmap, Column, Csn, RowId};
 
+pub use cold::ColdLayout;
 pub use dense::Neighbour;
 pub use group::GroupReader;
 pub use pool::EncoderPool;

@@ -26,6 +26,7 @@ use super::auto_explain_settings::AutoExplain;
 use super::backends::{Activity, Backends};
 use super::background_work::BackgroundWork;
 use super::call_counts::{FunctionCounts, LocalCalls};
+use super::cold::ColdWork;
 use super::collected::EventState;
 use super::engine_info::EngineInfo;
 use super::engine_settings::engine_options;
@@ -70,6 +71,7 @@ pub struct Instance {
     loaded: AtomicI64,
     pub background_work: BackgroundWork,
     pub publishing: Publishing,
+    pub cold: ColdWork,
     pub(super) resets: Resets,
     pub(super) maintained: Maintained,
     pub(super) statements: StatementCounts,
@@ -84,6 +86,7 @@ impl Instance {
         let pages = settings.get("max_notify_queue_pages").as_integer().max(1) as u64;
         cluster.notifications.limit_to(pages.saturating_mul(PAGE_BYTES));
         cluster.prepared.set_limit(settings.get("max_prepared_transactions").as_integer().max(0) as usize);
+        ColdWork::begin(&cluster);
         Instance {
             settings: RwLock::new(Arc::new(settings)),
             settings_version: AtomicU64::new(1),
@@ -98,6 +101,7 @@ impl Instance {
             loaded: AtomicI64::new(started),
             background_work: BackgroundWork::default(),
             publishing: Publishing::default(),
+            cold: ColdWork::default(),
             resets: Resets::default(),
             maintained: Maintained::default(),
             statements: StatementCounts::default(),

@@ -14,8 +14,8 @@ use super::execution::{Parameters, plain_evaluation, run_query};
 use super::outcome::Outcome;
 use super::prepared_query::run_prepared;
 use melba_ddl::{
-    Ddl, ParametersOf, check_on_commit, deparse_with_names, empty_table, new_column, note_on_commit, put_relation, put_table,
-    query_columns, relation_exists, stored_query, table_persistence,
+    Ddl, ParametersOf, check_on_commit, deparse_with_names, empty_table, new_column, new_parameters, note_on_commit,
+    put_relation, put_table, query_columns, relation_exists, stored_query, table_persistence,
 };
 use melba_table::{TableWriter, TargetBuilder};
 use melba_transaction::Tx;
@@ -87,7 +87,7 @@ fn fill_by_execute(
         }
         columns.push(new_column(ddl, name, column.ty, column.typmod)?);
     }
-    let options = ParametersOf::Table.new_list(&into.options)?;
+    let options = new_parameters(ddl, ParametersOf::Table, &into.options, persistence)?;
     let oid = put_table(ddl, namespace, &name.relname, persistence, columns, options)?;
     note_on_commit(ddl, oid, into.on_commit());
     if into.skip_data {
@@ -136,7 +136,7 @@ fn fill_new_table(
     let (analyzed, text, depends_on) = stored_query(ddl, &wrapped, parameters.0)?;
     let columns = query_columns(ddl, &analyzed, &melba_parse::nodes::strings(&into.col_names))?;
     columns.iter().try_for_each(|column| check_collation(ddl, column))?;
-    let options = ParametersOf::Table.new_list(&into.options)?;
+    let options = new_parameters(ddl, ParametersOf::Table, &into.options, persistence)?;
     // The query of a table does not see the table; a materialized view already exists when it is filled.
     let source = match kind {
         RelationKind::Table if !into.skip_data => Some(run_query(context, tx, node, parameters)?),

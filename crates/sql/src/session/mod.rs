@@ -20,6 +20,8 @@ mod blocking;
 mod cache;
 mod call_counts;
 pub mod client;
+pub mod cold;
+mod cold_rows;
 mod collected;
 mod command;
 pub mod context;

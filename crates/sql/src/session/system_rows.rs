@@ -10,6 +10,7 @@ use melba_types::{Array, ArrayDim, Datum, Oid, Result, TreeId, bail, oids};
 
 use super::backends::{Addresses, Backend};
 use super::backup::{backup_files, start_backup};
+use super::cold_rows::{cold_cache_rows, cold_rows};
 use super::context::StatementContext;
 use super::event_state::{command_rows, dropped_object_rows};
 use super::io_statistics::io_rows;
@@ -88,6 +89,8 @@ pub(super) fn rows_of(context: &StatementContext, source: &str, args: &[Datum]) 
         "pg_listening_channels" => {
             Ok(context.session.listener.channels().into_iter().map(|channel| vec![Datum::text(channel)]).collect())
         }
+        "melba_get_cold" => cold_rows(context),
+        "melba_get_cold_cache" => Ok(cold_cache_rows(context)),
         "melba_get_publications" => Ok(publication_rows(context)),
         "pg_get_publication_tables" => published_table_rows(context, args),
         "melba_backup_start" => start_backup(context),

@@ -47,6 +47,13 @@ impl Serving {
         Serving::ready(spawn(melba(), data, options))
     }
 
+    /// With variables of the environment.
+    pub fn start_with(data: &Path, options: &[&str], environment: &[(&str, String)]) -> Serving {
+        let mut melba = melba();
+        melba.envs(environment.iter().map(|(name, value)| (*name, value)));
+        Serving::ready(spawn(melba, data, options))
+    }
+
     /// With a limit of the shell's, such as `-n 160` (open files) or `-v 3145728` (kilobytes of address space).
     pub fn start_limited(data: &Path, limit: &str, options: &[&str]) -> Serving {
         let mut shell = Command::new("sh");

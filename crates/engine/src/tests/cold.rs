@@ -1,0 +1,235 @@
+//! Segments that move into a store and back while they are read, merged, backed up and dropped.
+
+use std::sync::Arc;
+
+use melba_store::segment_name;
+use melba_types::row::RowLayout;
+use melba_types::{Datum, Kind, RowId, TreeId};
+use melba_vfs::{Directory, MemoryDirectory, MemoryObjects, OsClock, StoreFault};
+
+use crate::*;
+
+const KINDS: [Kind; 2] = [Kind::Int4, Kind::Text];
+const ROWS: i32 = 20_000;
+
+struct World {
+    disk: Arc<MemoryDirectory>,
+    objects: Arc<MemoryObjects>,
+    engine: Arc<Engine>,
+}
+
+fn target() -> ColdTarget {
+    ColdTarget { store: "s3://bucket/cold".into(), after: 0 }
+}
+
+fn open(disk: &Arc<MemoryDirectory>, objects: &Arc<MemoryObjects>) -> Arc<Engine> {
+    let options =
+        EngineOptions { memory_bytes: 4 << 20, wal_file_bytes: 64 << 10, segment_bytes: 1 << 20, ..EngineOptions::default() };
+    let engine = Engine::open(options, Arc::clone(disk) as Arc<dyn Directory>, Arc::new(OsClock::new())).expect("opens");
+    engine.set_objects(Arc::clone(objects) as Arc<dyn Objects>);
+    engine
+}
+
+fn text(number: i32) -> String {
+    format!("row {number} {:x}", number.wrapping_mul(0x9E37_79B9_u32 as i32))
+}
+
+fn encoded(number: i32) -> Vec<u8> {
+    RowLayout::new(KINDS.to_vec()).encode_row(&[Datum::Int4(number), Datum::text(text(number))])
+}
+
+impl World {
+    fn new() -> World {
+        let (disk, objects) = (MemoryDirectory::new(), Arc::<MemoryObjects>::default());
+        let engine = open(&disk, &objects);
+        World { disk, objects, engine }
+    }
+
+    /// A table with rows in segments that the manifest names.
+    fn table(&self) -> TreeId {
+        let t = self.engine.begin(Isolation::ReadCommitted).expect("begins");
+        let tree = t.create_table_tree(&KINDS, Persistence::Logged).expect("creates");
+        for number in 0..ROWS {
+            t.insert(tree, &encoded(number)).expect("inserts");
+        }
+        t.commit(Durability::Sync).expect("commits");
+        self.flush();
+        tree
+    }
+
+    fn flush(&self) {
+        self.engine.checkpoint().expect("flushes");
+        while self.engine.run_step(BackgroundStep::Merge) {}
+    }
+
+    fn cool(&self, tree: TreeId) -> Result<()> {
+        self.engine.move_cold(tree, Some(&target()), &|| false)
+    }
+
+    fn local_bytes(&self) -> u64 {
+        let segments = self.disk.subdirectory("segments").expect("there");
+        let bytes = |name: &String| segments.open(name).and_then(|file| file.len()).expect("there");
+        segments.list().expect("lists").iter().map(bytes).sum()
+    }
+
+    fn again(&mut self) {
+        self.engine.shutdown().expect("stops");
+        self.disk = self.disk.after_power_cut(&mut || true);
+        self.engine = open(&self.disk, &self.objects);
+    }
+}
+
+fn rows(engine: &Engine, tree: TreeId) -> Result<Vec<(i32, String)>> {
+    let t = engine.begin(Isolation::ReadCommitted)?;
+    let mut scan = t.scan(t.statement_view(), tree, &[0, 1], &[], &[], None)?;
+    let mut out = Vec::new();
+    while let Some(batch) = scan.next()? {
+        let row = |i| (batch.columns[0].get(i).as_i32(), batch.columns[1].get(i).as_str().to_owned());
+        out.extend((0..batch.row_ids.len()).map(row));
+    }
+    out.sort_unstable();
+    Ok(out)
+}
+
+fn expected(numbers: impl Iterator<Item = i32>) -> Vec<(i32, String)> {
+    numbers.map(|number| (number, text(number))).collect()
+}
+
+#[test]
+fn rows_in_a_store_are_read_and_changed_as_others() {
+    let mut world = World::new();
+    let tree = world.table();
+    let before = world.local_bytes();
+    world.cool(tree).expect("moves");
+    let found = world.engine.cold_use(tree).expect("known");
+    assert!(found.cold_files > 0 && found.local_files == 0 && world.local_bytes() < before / 2, "{found:?} {before}");
+    assert_eq!(world.engine.cold_tables(), [tree]);
+    assert_eq!(rows(&world.engine, tree).expect("reads"), expected(0..ROWS));
+    world.again();
+    assert_eq!(rows(&world.engine, tree).expect("reads"), expected(0..ROWS));
+    // Rows above cold ones.
+    let t = world.engine.begin(Isolation::ReadCommitted).expect("begins");
+    (1..=5000).for_each(|row| t.delete(tree, RowId(row)).expect("deletes"));
+    t.commit(Durability::Sync).expect("commits");
+    world.flush();
+    assert_eq!(rows(&world.engine, tree).expect("reads"), expected(5000..ROWS));
+    // The merge waits for its inputs, not for the store.
+    world.objects.set_fault(Some(StoreFault::Refuses));
+    world.flush();
+    assert!(world.engine.tend_cold().is_err());
+    world.objects.set_fault(None);
+    world.engine.tend_cold().expect("brings back");
+    world.flush();
+    assert_eq!(rows(&world.engine, tree).expect("reads"), expected(5000..ROWS));
+    world.engine.tend_cold().expect("sweeps");
+    world.cool(tree).expect("moves");
+    world.engine.tend_cold().expect("sweeps");
+    let found = world.engine.cold_use(tree).expect("known");
+    // Files that came back for a merge keep theirs for a while.
+    let (objects, files) = (world.objects.urls().len() as u64, found.cold_files + found.local_files);
+    assert!(found.cold_files > 0 && objects <= files, "merged segments took their objects along: {objects} {found:?}");
+    assert_eq!(rows(&world.engine, tree).expect("reads"), expected(5000..ROWS));
+}
+
+#[test]
+fn a_point_read_asks_once() {
+    let world = World::new();
+    let tree = world.table();
+    world.cool(tree).expect("moves");
+    let t = world.engine.begin(Isolation::ReadCommitted).expect("begins");
+    let gets = world.objects.gets();
+    let read = || t.fetch_row(t.statement_view(), tree, RowId(777), &[0, 1], &[]).expect("reads").expect("there");
+    let row = read();
+    assert_eq!((row[0].get(0).as_i32(), row[1].get(0).as_str()), (776, &*text(776)));
+    assert_eq!(world.objects.gets(), gets + 1);
+    read();
+    assert_eq!(world.objects.gets(), gets + 1, "and then never");
+}
+
+#[test]
+fn a_store_that_fails_fails_only_reads_of_its_rows() {
+    let world = World::new();
+    let (cold, warm) = (world.table(), world.table());
+    world.cool(cold).expect("moves");
+    world.objects.set_fault(Some(StoreFault::Refuses));
+    let error = rows(&world.engine, cold).expect_err("nothing comes");
+    assert_eq!(melba_types::DbError::from(error).sqlstate(), melba_types::SqlState::IO_ERROR);
+    assert_eq!(rows(&world.engine, warm).expect("reads"), expected(0..ROWS));
+    assert!(world.cool(warm).is_err());
+    assert_eq!(rows(&world.engine, warm).expect("reads"), expected(0..ROWS), "nothing was taken away");
+    // Writes need no store.
+    let t = world.engine.begin(Isolation::ReadCommitted).expect("begins");
+    t.insert(cold, &encoded(ROWS)).expect("inserts");
+    t.commit(Durability::Sync).expect("commits");
+    world.flush();
+    world.objects.set_fault(None);
+    assert_eq!(rows(&world.engine, cold).expect("reads"), expected(0..=ROWS));
+}
+
+#[test]
+fn objects_go_with_their_table_and_data_comes_back_without_a_store() {
+    let world = World::new();
+    let (dropped, returned) = (world.table(), world.table());
+    world.cool(dropped).and_then(|()| world.cool(returned)).expect("moves");
+    let other = ColdTarget { store: "s3://other".into(), after: 0 };
+    world.engine.move_cold(returned, Some(&other), &|| false).expect("comes back");
+    world.engine.move_cold(returned, Some(&other), &|| false).expect("moves");
+    assert!(world.objects.urls().iter().any(|url| url.starts_with("s3://other/")));
+    let t = world.engine.begin(Isolation::ReadCommitted).expect("begins");
+    t.drop_tree(dropped).expect("drops");
+    t.commit(Durability::Sync).expect("commits");
+    world.flush();
+    world.engine.tend_cold().expect("sweeps");
+    let urls = world.objects.urls();
+    assert!(!urls.is_empty() && urls.iter().all(|url| url.starts_with("s3://other/")), "{urls:?}");
+    world.engine.move_cold(returned, None, &|| false).expect("comes back");
+    world.engine.tend_cold().expect("sweeps");
+    assert!(world.objects.urls().is_empty() && world.engine.cold_tables().is_empty());
+    assert_eq!(rows(&world.engine, returned).expect("reads"), expected(0..ROWS));
+}
+
+#[test]
+fn a_backup_has_what_is_in_a_store() {
+    let world = World::new();
+    let tree = world.table();
+    world.cool(tree).expect("moves");
+    let backup = world.engine.begin_backup().expect("begins");
+    let copy: Arc<dyn Directory> = MemoryDirectory::new();
+    let folder = copy.subdirectory("segments").expect("makes");
+    for segment in &backup.segments {
+        let file = folder.create(&segment_name(segment.file)).expect("creates");
+        file.write_at(&backup.read_segment(segment.file, 0, segment.bytes as usize).expect("reads"), 0).expect("writes");
+    }
+    let log = backup.read_log(backup.state.replay, 1 << 30).expect("reads");
+    let state = ManifestState::from_bytes(&backup.state.to_bytes()).expect("its own bytes");
+    restore(&copy, state, &mut std::iter::once(Ok(log)), (backup.end, None), 77).expect("restores");
+    let restored = Engine::open(EngineOptions::default(), copy, Arc::new(OsClock::new())).expect("opens");
+    assert_eq!(rows(&restored, tree).expect("reads"), expected(0..ROWS));
+    assert!(restored.cold_tables().is_empty(), "all of it is in the copy");
+}
+
+/// The power fails at each sync of moves between a flush and a merge.
+#[test]
+fn power_cuts_lose_no_row() {
+    for cut in 0..24 {
+        let mut world = World::new();
+        let tree = world.table();
+        world.disk.cut_power_at_sync(world.disk.syncs() + cut);
+        let _ = world.cool(tree).and_then(|()| world.engine.move_cold(tree, None, &|| false));
+        let _ = world.engine.tend_cold();
+        let mut n = cut;
+        world.disk = world.disk.after_power_cut(&mut || {
+            n += 1;
+            n % 3 > 0
+        });
+        world.engine = open(&world.disk, &world.objects);
+        assert_eq!(rows(&world.engine, tree).expect("reads"), expected(0..ROWS), "cut {cut}");
+        world.engine.tend_cold().expect("sweeps");
+        assert_eq!(rows(&world.engine, tree).expect("reads"), expected(0..ROWS), "cut {cut}, swept");
+        world.cool(tree).expect("moves");
+        assert_eq!(rows(&world.engine, tree).expect("reads"), expected(0..ROWS), "cut {cut}, moved");
+        let found = world.engine.cold_use(tree).expect("known");
+        world.engine.tend_cold().expect("sweeps");
+        assert_eq!(world.objects.urls().len() as u64, found.cold_files, "cut {cut}");
+    }
+}

@@ -1,0 +1,174 @@
+//! Tests of `cold` over files that are no segments: 100 kB, of which the ends are kept.
+
+use melba_segment::ColdLayout;
+use melba_threads::OwnThreads;
+use melba_vfs::{MemoryDirectory, MemoryObjects, StoreFault};
+
+use super::*;
+
+const BYTES: u64 = 100_000;
+const FILE: u64 = 7;
+
+struct World {
+    disk: Arc<MemoryDirectory>,
+    objects: Arc<MemoryObjects>,
+    cold: Arc<ColdDirectory>,
+}
+
+fn content() -> Vec<u8> {
+    (0..BYTES).map(|i| (i * 7 % 253) as u8).collect()
+}
+
+fn layout() -> ColdLayout {
+    ColdLayout { kept: vec![0..16, 90_000..BYTES], ends: vec![20_000, 40_000, 60_000, 90_000, BYTES] }
+}
+
+impl World {
+    fn over(disk: Arc<MemoryDirectory>, objects: Arc<MemoryObjects>) -> World {
+        let segments = disk.subdirectory("segments").expect("makes");
+        let cold = ColdDirectory::new(segments, Arc::clone(&disk) as Arc<dyn Directory>);
+        cold.set_objects(Arc::clone(&objects) as Arc<dyn Objects>, Arc::new(OwnThreads));
+        World { disk, objects, cold }
+    }
+
+    fn new() -> World {
+        let world = World::over(MemoryDirectory::new(), Arc::default());
+        let file = world.cold.create(&segment_name(FILE)).expect("creates");
+        file.write_at(&content(), 0).and_then(|()| file.sync()).and_then(|()| world.cold.sync_names()).expect("writes");
+        world.disk.sync_names().expect("syncs");
+        world
+    }
+
+    fn move_out(&self) -> io::Result<()> {
+        self.cold.move_out(FILE, "s3://b/7", layout())
+    }
+
+    fn open(&self) -> Arc<dyn File> {
+        self.cold.open_on_demand(&segment_name(FILE)).expect("opens")
+    }
+
+    fn local_bytes(&self) -> u64 {
+        let segments = self.disk.subdirectory("segments").expect("there");
+        let bytes = |name: &String| segments.open(name).and_then(|file| file.len()).expect("there");
+        segments.list().expect("lists").iter().map(bytes).sum()
+    }
+}
+
+fn read(file: &dyn File, range: Range<u64>) -> io::Result<bool> {
+    let mut out = vec![0; (range.end - range.start) as usize];
+    file.read_at(&mut out, range.start)?;
+    Ok(out == content()[range.start as usize..range.end as usize])
+}
+
+#[test]
+fn a_file_stays_readable_wherever_it_is() {
+    let world = World::new();
+    let before = world.open();
+    world.move_out().expect("moves");
+    assert!(world.cold.is_cold(FILE) && world.local_bytes() < 12_000 && world.objects.urls() == ["s3://b/7"]);
+    let gets = world.objects.gets();
+    for file in [before, world.open()] {
+        assert!(read(&*file, 0..16).expect("reads") && read(&*file, 95_000..BYTES).expect("reads"));
+        assert_eq!(world.objects.gets(), gets, "what is kept needs no request");
+        assert_eq!((file.len().expect("known"), file.sync().is_ok(), file.write_at(&[1], 0).is_ok()), (BYTES, true, false));
+    }
+    let file = world.open();
+    assert!(read(&*file, 30_000..30_100).expect("reads") && read(&*file, 20_000..39_999).expect("reads"));
+    assert_eq!(world.objects.gets(), gets + 1, "one request, and then the cache");
+    assert!(read(&*file, 10..BYTES).expect("reads"), "across all parts");
+    assert!(read(&*file, 99_000..BYTES + 1).is_err());
+    let counts = world.cold.counts();
+    assert!(counts.hits >= 1 && counts.read_bytes >= 90_000 && counts.cache_bytes == 90_000);
+    world.cold.bring_back(FILE).expect("comes back");
+    world.objects.set_fault(Some(StoreFault::Refuses));
+    assert!(read(&*file, 0..BYTES).expect("reads") && !world.cold.is_cold(FILE));
+    world.cold.give_up_object(FILE).expect("gives up");
+    assert!(world.cold.sweep().is_err() && world.objects.urls().len() == 1);
+    world.objects.set_fault(None);
+    world.cold.sweep().expect("sweeps");
+    assert!(world.objects.urls().is_empty() && !world.cold.is_used() && read(&*world.open(), 0..BYTES).expect("reads"));
+}
+
+#[test]
+fn scans_ask_for_more_and_more() {
+    let world = World::new();
+    let layout = ColdLayout { kept: vec![0..16, 99_000..BYTES], ends: (1..=99).map(|i| i * 1000).chain([BYTES]).collect() };
+    world.cold.move_out(FILE, "s3://b/7", layout).expect("moves");
+    let (file, before) = (world.open(), world.objects.gets());
+    (0..99).for_each(|i| assert!(read(&*file, i * 1000..(i + 1) * 1000).expect("reads")));
+    assert!(world.objects.gets() - before <= 8, "{}", world.objects.gets() - before);
+    let before = world.objects.gets();
+    (0..99).for_each(|i| assert!(read(&*file, i * 1000..(i + 1) * 1000).expect("reads")));
+    assert_eq!(world.objects.gets(), before);
+}
+
+#[test]
+fn a_store_that_fails_takes_nothing_away() {
+    for fault in [StoreFault::Refuses, StoreFault::WritesHalf, StoreFault::LosesAnswers] {
+        let world = World::new();
+        world.objects.set_fault(Some(fault));
+        assert!(world.move_out().is_err(), "{fault:?}");
+        assert!(!world.cold.is_cold(FILE) && read(&*world.open(), 0..BYTES).expect("reads"));
+        world.objects.set_fault(None);
+        world.cold.sweep().expect("sweeps");
+        assert!(world.objects.urls().is_empty(), "{fault:?}");
+        world.move_out().expect("moves");
+        assert!(read(&*world.open(), 0..BYTES).expect("reads"));
+    }
+}
+
+#[test]
+fn objects_that_are_gone_or_changed_are_errors_of_their_rows_only() {
+    let world = World::new();
+    world.move_out().expect("moves");
+    world.objects.change(|objects| objects.clear());
+    let file = world.open();
+    assert!(read(&*file, 50_000..50_010).is_err() && read(&*file, 91_000..92_000).expect("reads"));
+    world.objects.change(|objects| drop(objects.insert("s3://b/7".into(), content()[..50_000].to_vec())));
+    assert!(read(&*file, 10_000..10_010).expect("reads") && read(&*file, 50_000..50_010).is_err());
+    assert!(world.cold.bring_back(FILE).is_err() && world.cold.is_cold(FILE));
+    assert!(world.cold.give_up_object(FILE).is_err(), "nothing else has it");
+}
+
+#[test]
+fn a_removed_segment_takes_its_object_along() {
+    let world = World::new();
+    world.move_out().expect("moves");
+    let names = world.cold.list().expect("lists");
+    assert_eq!(names, [segment_name(FILE)]);
+    world.cold.remove(&segment_name(FILE)).expect("removes");
+    assert_eq!(world.objects.urls().len(), 1, "nobody waits for the store");
+    assert!(world.cold.open_on_demand(&segment_name(FILE)).is_err_and(|e| e.kind() == io::ErrorKind::NotFound));
+    world.cold.sweep().expect("sweeps");
+    assert!(world.objects.urls().is_empty() && world.cold.list().expect("lists").is_empty());
+}
+
+/// Cuts the power at every sync of a file's way out and back, with none, all and some of what was not synced.
+#[test]
+fn power_cuts_lose_neither_bytes_nor_objects() {
+    for cut in 0..16 {
+        for keep in 0..4 {
+            let world = World::new();
+            world.disk.cut_power_at_sync(world.disk.syncs() + cut);
+            let _ = world.move_out().and_then(|()| world.cold.bring_back(FILE)).and_then(|()| world.cold.give_up_object(FILE));
+            let _ = world.cold.sweep();
+            let mut n = keep;
+            let after = world.disk.after_power_cut(&mut || {
+                n += 1;
+                keep == 1 || keep > 1 && n % keep == 0
+            });
+            let world = World::over(after, Arc::clone(&world.objects));
+            assert_eq!(world.cold.list().expect("lists").iter().filter(|n| segment_number(n).is_some()).count(), 1);
+            assert!(read(&*world.open(), 0..BYTES).expect("reads"), "cut {cut}, keep {keep}");
+            world.cold.sweep().expect("sweeps");
+            assert_eq!(world.objects.urls().len(), usize::from(world.cold.is_used()), "cut {cut}, keep {keep}");
+            assert!(read(&*world.open(), 0..BYTES).expect("reads"), "cut {cut}, keep {keep}, swept");
+            if !world.cold.is_cold(FILE) {
+                world.move_out().expect("moves");
+            }
+            assert!(read(&*world.open(), 0..BYTES).expect("reads") && world.cold.is_cold(FILE));
+            world.cold.remove(&segment_name(FILE)).and_then(|()| world.cold.sweep()).expect("removes");
+            assert!(world.objects.urls().is_empty(), "cut {cut}, keep {keep}");
+        }
+    }
+}
