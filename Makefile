@@ -6,6 +6,7 @@ LISTEN ?= 127.0.0.1:5432
 .PHONY: run build test clients setup setup-test
 
 run: build
+	@scripts/setup.sh run
 	./target/release/melba serve --data $(DATA) --listen $(LISTEN)
 
 build: setup

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what is missing: `build` for compiling (pg_query is C and runs bindgen), `test` for the tests' clients,
+# Installs what is missing: `build` for compiling (pg_query is C and runs bindgen), `run` for connecting, `test` for the tests' clients,
 # `console` for the test of the console in a browser.
 # Says nothing and does nothing when all is there.
 set -euo pipefail
@@ -45,6 +45,14 @@ for part in "$@"; do
 # bindgen wants the library and clang's own headers: only the -dev package brings both.
         compgen -G "/usr/lib/llvm-*/lib/libclang.so" >/dev/null || missing+=(libclang-dev)
         ;;
+    run)
+        # A server serves without it.
+        if ! command -v psql >/dev/null && [ "$(id -u)" != 0 ] && ! command -v sudo >/dev/null; then
+            echo "to connect with psql, install as root: postgresql-client (or use: melba sql)" >&2
+            continue
+        fi
+        need psql postgresql-client
+        ;;
     test)
         need psql postgresql-client
         # Debian puts pgbench outside PATH, behind the version.
@@ -62,7 +70,7 @@ for part in "$@"; do
         need npm npm
         ;;
     *)
-        echo "usage: $0 [build] [test] [console]" >&2
+        echo "usage: $0 [build] [run] [test] [console]" >&2
         exit 2
         ;;
     esac

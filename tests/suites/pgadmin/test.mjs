@@ -11,7 +11,8 @@ const SERVER = 1;
 
 const browser = await puppeteer.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox", "--disable-dev-shm-usage"] });
 const page = await browser.newPage();
-await page.setViewport({ width: 1400, height: 900 });
+// So high that the tree has all its rows on the page.
+await page.setViewport({ width: 1400, height: 2000 });
 const problems = [];
 page.on("pageerror", (error) => problems.push(error.message));
 

@@ -25,6 +25,10 @@ const SERVER: [Family; 8] = [
             ("numbackends", Gauge, "Number of backends currently connected to this database."),
             ("xact_commit", Counter, "Number of transactions in this database that have been committed."),
             ("xact_rollback", Counter, "Number of transactions in this database that have been rolled back."),
+            ("blks_read", Counter, "Number of disk blocks read in this database."),
+            ("blks_hit", Counter, "Number of times disk blocks were found already in the block cache, so that a read was not necessary."),
+            ("blk_read_time", Counter, "Time spent reading data file blocks by backends in this database, in milliseconds."),
+            ("blk_write_time", Counter, "Time spent writing data file blocks by backends in this database, in milliseconds."),
             ("tup_returned", Counter, "Number of rows returned by queries in this database."),
             ("tup_fetched", Counter, "Number of rows fetched by queries in this database."),
             ("tup_inserted", Counter, "Number of rows inserted by queries in this database."),
@@ -36,8 +40,8 @@ const SERVER: [Family; 8] = [
             ("active_time_seconds_total", Counter, "Time spent executing SQL statements in this database, in seconds."),
             ("stats_reset", Counter, "Time at which these statistics were last reset."),
         ],
-        from: "select datid::text, datname, numbackends, xact_commit, xact_rollback, tup_returned, tup_fetched, tup_inserted,
-            tup_updated, tup_deleted, temp_files, temp_bytes, deadlocks, active_time / 1000, extract(epoch from stats_reset)
+        from: "select datid::text, datname, numbackends, xact_commit, xact_rollback, blks_read, blks_hit, blk_read_time, blk_write_time, tup_returned,
+            tup_fetched, tup_inserted, tup_updated, tup_deleted, temp_files, temp_bytes, deadlocks, active_time / 1000, extract(epoch from stats_reset)
             from pg_stat_database where datname is not null",
     },
     Family {
@@ -130,6 +134,21 @@ const TABLES: Family = Family {
         n_live_tup, pg_total_relation_size(relid) from pg_stat_user_tables order by relid limit 1000",
 };
 
+const TABLE_BLOCKS: Family = Family {
+    prefix: "pg_statio_user_tables",
+    labels: TABLES.labels,
+    metrics: &[
+        ("heap_blocks_read", Counter, "Number of disk blocks read from this table."),
+        ("heap_blocks_hit", Counter, "Number of cache hits in this table."),
+        ("idx_blocks_read", Counter, "Number of disk blocks read from all indexes on this table."),
+        ("idx_blocks_hit", Counter, "Number of cache hits in all indexes on this table."),
+        ("toast_blocks_read", Counter, "Number of disk blocks read from this table's long values."),
+        ("toast_blocks_hit", Counter, "Number of cache hits in this table's long values."),
+    ],
+    from: "select current_database(), schemaname, relname, heap_blks_read, heap_blks_hit, idx_blks_read, idx_blks_hit, toast_blks_read,
+        toast_blks_hit from pg_statio_user_tables order by relid limit 1000",
+};
+
 /// Everything that SQL knows.
 pub fn gather(instance: &Arc<Instance>, out: &mut Exposition) -> Result<()> {
     let catalogs = instance.cluster.catalogs();
@@ -143,6 +162,7 @@ pub fn gather(instance: &Arc<Instance>, out: &mut Exposition) -> Result<()> {
             settings(&mut questions, out)?;
         }
         TABLES.gather(&mut questions, out)?;
+        TABLE_BLOCKS.gather(&mut questions, out)?;
     }
     Ok(())
 }

@@ -77,6 +77,7 @@ fn metrics_are_prometheus_text() {
         "pg_up 1",
         "pg_exporter_last_scrape_error 0",
         "pg_stat_database_xact_commit{datid=\"5\",datname=\"postgres\"} 0",
+        "pg_stat_database_blks_hit{datid=\"5\",datname=\"postgres\"} 0",
         "pg_locks_count{datname=\"postgres\",mode=\"accesssharelock\"}",
         "pg_settings_max_connections 100",
         "pg_settings_statement_timeout_seconds 0",

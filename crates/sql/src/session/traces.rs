@@ -38,8 +38,17 @@ pub(super) struct TraceState {
     last: Option<([u8; 16], [u8; 8])>,
     /// A span that ends when its commit is durable.
     pending: Option<TraceSpan>,
-    /// The last commit; its end is known when it is durable.
-    commit: Option<(i64, Option<i64>)>,
+    /// The last commit.
+    commit: Option<Commit>,
+}
+
+#[derive(Debug)]
+struct Commit {
+    began: i64,
+    /// `None`: it is not durable yet.
+    ended: Option<i64>,
+    /// The span to which it belongs; `None`: that of the step that has not ended.
+    parent: Option<([u8; 16], [u8; 8])>,
 }
 
 /// A step of a statement.
@@ -84,6 +93,9 @@ pub(super) fn begin_sync(session: &mut Session) {
 pub(super) fn end_pipeline(session: &mut Session) {
     session.traces.trace = None;
     session.traces.in_step = false;
+    if session.traces.commit.as_ref().is_some_and(|commit| commit.ended.is_some()) {
+        end_commit(session);
+    }
 }
 
 /// A step has ended well. One that commits ends with the commit.
@@ -92,8 +104,14 @@ pub(super) fn end_step(session: &mut Session, step: TracedStep, began: i64) {
     if session.derived.tracing.is_none() || step != TracedStep::Execution && now(session) - began < STEP_LEAST {
         return;
     }
-    let Some(span) = span(session, step, began, None) else { return };
+    let Some(span) = span(session, step, began, None) else {
+        drop_commit(session);
+        return;
+    };
     session.traces.last = Some((span.trace, span.id));
+    if let Some(commit) = &mut session.traces.commit {
+        commit.parent = commit.parent.or(session.traces.last);
+    }
     match session.is_committing() {
         true => session.traces.pending = Some(span),
         false => {
@@ -103,9 +121,14 @@ pub(super) fn end_step(session: &mut Session, step: TracedStep, began: i64) {
     }
 }
 
+/// What the present step has committed has no span.
+fn drop_commit(session: &mut Session) {
+    session.traces.commit = session.traces.commit.take().filter(|commit| commit.parent.is_some());
+}
+
 /// A step has failed.
 pub(super) fn fail(session: &mut Session, error: &DbError) {
-    session.traces.commit = None;
+    drop_commit(session);
     if !std::mem::take(&mut session.traces.in_step) || session.derived.tracing.is_none() {
         return;
     }
@@ -118,7 +141,7 @@ pub(super) fn fail(session: &mut Session, error: &DbError) {
 pub(super) fn note_commit(session: &mut Session, began: i64) {
     if session.derived.tracing.is_some() {
         let ended = (!session.is_committing()).then(|| now(session));
-        session.traces.commit = Some((began, ended));
+        session.traces.commit = Some(Commit { began, ended, parent: session.traces.last });
     }
 }
 
@@ -129,7 +152,7 @@ pub(super) fn end_commit(session: &mut Session) {
         let ended = unix(now(session));
         finish(session, pending.map(|span| TraceSpan { ended, ..span }));
     }
-    if let (Some((trace, parent)), Some((began, ended))) = (session.traces.last, commit) {
+    if let Some(Commit { began, ended, parent: Some((trace, parent)) }) = commit {
         let ended = ended.unwrap_or_else(|| now(session));
         finish(
             session,

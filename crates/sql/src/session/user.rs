@@ -60,7 +60,7 @@ pub(super) fn check_switch(login: Oid, catalog: &Catalog, session_user: Oid, set
 }
 
 /// Settings that only superusers and members of pg_read_all_settings see, as PostgreSQL 18's pg_settings hides them.
-const CONFIDENTIAL: [&str; 25] = [
+const CONFIDENTIAL: [&str; 27] = [
     "config_file",
     "data_directory",
     "dynamic_library_path",
@@ -85,6 +85,8 @@ const CONFIDENTIAL: [&str; 25] = [
     "ssl_min_protocol_version",
     "ssl_passphrase_command",
     "ssl_tls13_ciphers",
+    "traces_endpoint",
+    "traces_headers_file",
     "unix_socket_directories",
 ];
 
