@@ -71,7 +71,7 @@ impl Engine {
     /// Those of reading what stands for a segment.
     pub fn cold_use(&self, table: TreeId) -> Result<ColdUse> {
         let mut found = ColdUse::default();
-        for run in self.table_trees(table).iter().flat_map(|tree| runs_of(tree)) {
+        for run in self.table_trees(table).iter().flat_map(runs_of) {
             let bytes = run.reader.meta().stored_bytes;
             match self.place(&run)? {
                 ColdPlace::Cold { kept_bytes, .. } => {

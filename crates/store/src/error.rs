@@ -102,6 +102,9 @@ impl From<EngineError> for DbError {
             EngineError::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
                 DbError::new(SqlState::DISK_FULL, message)
             }
+            EngineError::Io { source, .. } if source.kind() == io::ErrorKind::InvalidData => {
+                DbError::new(SqlState::DATA_CORRUPTED, message)
+            }
             // Of an object store, or of a wait for one that was interrupted.
             EngineError::Io { source, .. } if source.get_ref().is_some_and(|e| e.is::<DbError>()) => {
                 let own = source.get_ref().and_then(|e| e.downcast_ref::<DbError>()).cloned();

@@ -21,11 +21,8 @@ pub(super) fn cold_rows(context: &StatementContext) -> Result<Vec<Vec<Datum>>> {
         }
         let found = engine.cold_use(tree)?;
         let numbers = [found.local_files, found.local_bytes, found.cold_files, found.cold_bytes, found.kept_bytes];
-        let mut row = vec![
-            Datum::Oid(relation.oid.0),
-            Datum::text(relation.name.clone()),
-            store.map_or(Datum::Null, |store| Datum::text(store)),
-        ];
+        let mut row =
+            vec![Datum::Oid(relation.oid.0), Datum::text(relation.name.clone()), store.map_or(Datum::Null, Datum::text)];
         row.extend(numbers.map(|n| Datum::Int8(n as i64)));
         match instance.cold.failure(tree) {
             Some((message, at)) => row.extend([Datum::text(message), Datum::Int8(at)]),
