@@ -127,7 +127,6 @@ pub fn aggregate_order_by<'p>(
 fn check_distinct(analyzer: &mut Analyzer<'_, '_>, args: &mut [Expr], order_by: &[AggregateOrder]) -> Result<()> {
     for arg in args.iter_mut() {
         *arg = coerce::resolve_unknown(analyzer, arg.clone())?;
-        sort_key::refuse_function(analyzer.cx(), arg.ty(), arg.location())?;
         if !analyzer.cx().catalog.type_operators(arg.ty()).equal.is_valid() {
             let ty = analyzer.cx().type_name(arg.ty());
             return Err(err!(UNDEFINED_FUNCTION, "could not identify an equality operator for type {ty}").at(arg.location()));

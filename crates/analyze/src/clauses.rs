@@ -125,7 +125,10 @@ pub fn sort_list<'p>(
         targets::resolve_unknown_target(analyzer, &mut targets[i])?;
         let key = sort_key::sort_key(analyzer.cx(), targets[i].expr.ty(), sort, nodes::location(node))?;
         let reference = target_reference(analyzer, &mut targets[i]);
-        if !out.iter().any(|o| o.reference == reference) {
+        // Behind an order of the same values, by its operator or the opposite one, nothing is left to order.
+        let commutator = analyzer.cx().catalog.operator(key.sort).map_or(Oid::INVALID, |o| o.commutator);
+        let decides = |o: &SortGroup| o.reference == reference && (o.sort == key.sort || o.sort == commutator);
+        if !out.iter().any(decides) {
             out.push(key.into_group(reference));
         }
     }

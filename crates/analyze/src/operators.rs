@@ -367,13 +367,13 @@ pub fn make_row_comparison(
 /// The meaning of the operators in some B-tree family that all of them share.
 fn row_comparison_kind(cx: &Context<'_>, name: OperatorName<'_>, calls: &[OperatorCall], location: i32) -> Result<Comparison> {
     let strategies = |operator: Oid| -> Vec<i16> {
-        let members = cx.catalog.operator_members(operator);
+        let members = cx.catalog.all_operator_members(operator).iter();
         let btree = |m: &&melba_catalog::OperatorFamilyMember| m.method == melba_catalog::classes::BTREE && !m.ordering;
         let mut found: Vec<i16> = members.filter(btree).map(|m| m.strategy).collect();
         if found.is_empty() {
             // <> is in no family, but its negator is.
             let negator = cx.catalog.operator(operator).map_or(Oid::INVALID, |o| o.negator);
-            let mut members = cx.catalog.operator_members(negator).filter(btree);
+            let mut members = cx.catalog.all_operator_members(negator).iter().filter(btree);
             if members.any(|m| m.strategy == 3) {
                 found.push(6);
             }

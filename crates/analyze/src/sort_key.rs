@@ -2,7 +2,7 @@
 
 use melba_catalog::TypeOperators;
 use melba_fmgr::order::ordered_by_function;
-use melba_types::{DbError, Oid, Result, err, oids};
+use melba_types::{Oid, Result, err, oids};
 use pg_query::protobuf as pb;
 
 use super::context::Context;
@@ -27,9 +27,8 @@ pub fn sort_key(cx: &Context<'_>, ty: Oid, sort: &pb::SortBy, location: i32) -> 
                     .hint("Ordering operators must be \"<\" or \">\" members of btree operator families.")
                     .at(sort.location)
             };
-            let by_function = || DbError::unsupported("ordering by an operator of a class of users").at(sort.location);
-            let unknown = || if cx.catalog.orders_by_function(operator.oid) { by_function() } else { invalid() };
-            let (family, strategy) = cx.catalog.btree_strategy(operator.oid).ok_or_else(unknown)?;
+            let by_function = || cx.catalog.function_ordering(operator.oid).map(|m| (m.family, m.strategy));
+            let (family, strategy) = cx.catalog.btree_strategy(operator.oid).or_else(by_function).ok_or_else(invalid)?;
             if strategy != 1 && strategy != 5 {
                 return Err(invalid());
             }
@@ -37,11 +36,10 @@ pub fn sort_key(cx: &Context<'_>, ty: Oid, sort: &pb::SortBy, location: i32) -> 
             key.descending = strategy == 5;
             key.using = true;
             let access = cx.catalog.access_methods();
-            key.equal = access.operator(family, operator.left, operator.right, 3).unwrap_or(key.equal);
+            key.equal = access.operator(family, operator.left, operator.right, 3).ok_or_else(invalid)?;
         }
         _ => key.sort = operators.less,
     }
-    refuse_function(cx, ty, location)?;
     if !key.sort.is_valid() {
         let name = cx.type_name(ty);
         return Err(err!(UNDEFINED_FUNCTION, "could not identify an ordering operator for type {name}")
@@ -99,7 +97,6 @@ fn remove_missing(own: &mut TypeOperators, part: &TypeOperators) {
 pub fn group_key(cx: &Context<'_>, ty: Oid, location: i32) -> Result<SortKey> {
     let ty = if ty == oids::UNKNOWN { oids::TEXT } else { ty };
     let operators = type_operators(cx, ty);
-    refuse_function(cx, ty, location)?;
     if !operators.equal.is_valid() {
         let name = cx.type_name(ty);
         return Err(err!(UNDEFINED_FUNCTION, "could not identify an equality operator for type {name}").at(location));

@@ -260,9 +260,9 @@ fn frame_offset<'p>(
     let e = analyzer.expression(node, kind)?;
     let mut function = Oid::INVALID;
     let e = match (mode, range) {
-        (FrameMode::Range, Some((ty, _))) => {
+        (FrameMode::Range, Some((ty, sort))) => {
             let at = e.location();
-            let (offset, found) = in_range_function(analyzer.cx(), ty, e.ty(), if at >= 0 { at } else { location })?;
+            let (offset, found) = in_range_function(analyzer.cx(), (ty, sort), e.ty(), if at >= 0 { at } else { location })?;
             function = found;
             let e = coerce::to_specific(analyzer, e, offset, name)?;
             refuse_frame_vars(e, name)?
@@ -282,16 +282,19 @@ fn refuse_frame_vars(e: Expr, name: &str) -> Result<Expr> {
     Ok(e)
 }
 
-/// The offset type and in_range function for ordering by a type.
-fn in_range_function(cx: &Context<'_>, ty: Oid, offset: Oid, location: i32) -> Result<(Oid, Oid)> {
+/// The offset type and in_range function for ordering a type by an operator.
+fn in_range_function(cx: &Context<'_>, (ty, sort): (Oid, Oid), offset: Oid, location: i32) -> Result<(Oid, Oid)> {
     const IN_RANGE: i16 = 3;
     let catalog = cx.catalog;
     let operators = catalog.type_operators(ty);
     let access = catalog.access_methods();
-    let input = operators.input_type;
+    let (family, input) = match catalog.function_ordering(sort) {
+        Some(member) => (member.family, member.left),
+        None => (operators.btree_family, operators.input_type),
+    };
     let candidates = [oids::INT2, oids::INT4, oids::INT8, oids::FLOAT8, oids::NUMERIC, oids::INTERVAL];
     let found: Vec<(Oid, Oid)> =
-        candidates.iter().filter_map(|t| access.function(operators.btree_family, input, *t, IN_RANGE).map(|f| (*t, f))).collect();
+        candidates.iter().filter_map(|t| access.function(family, input, *t, IN_RANGE).map(|f| (*t, f))).collect();
     let (ty_name, offset_name) = (cx.type_name(ty), cx.type_name(offset));
     let unsupported = |detail: bool| {
         let e = if detail {

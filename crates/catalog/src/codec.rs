@@ -107,6 +107,7 @@ fn version_of(object: &Object) -> u8 {
         Object::Publication(_) | Object::PublicationMember(_) => VERSION,
         Object::OperatorFamily(_) | Object::OperatorClass(_) => VERSION_11,
         Object::Relation(o) if o.index.is_some() && o.access_method == classes::BRIN => VERSION_11,
+        Object::Relation(o) if o.kind == RelationKind::Index && o.storage == Storage::None => VERSION,
         _ => VERSION_10,
     }
 }

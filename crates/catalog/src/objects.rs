@@ -354,9 +354,10 @@ pub struct IndexInfo {
 }
 
 impl Relation {
-    /// Whether it is an index with entries. Those of method brin have none: blocks of segments know their least and greatest values.
+    /// Whether it is an index with entries. Those by brin have none, nor those whose values functions of users order.
     pub fn has_entries(&self) -> bool {
-        self.index.is_some() && self.access_method != classes::BRIN
+        let has_no_tree = self.kind == RelationKind::Index && self.storage == Storage::None;
+        self.index.is_some() && self.access_method != classes::BRIN && !has_no_tree
     }
 }
 

@@ -3,7 +3,8 @@
 //!
 //! Values are kept and compared as keys of bytes, whose orders are those of built-in types. A class of users has such an order when
 //! its comparison function and its operators are the functions of a built-in class under other names (functions of language
-//! internal, of the same source). Any other order is that of a function: no key has it.
+//! internal, of the same source). Any other order is that of a function: no key has it. Queries order values by the function
+//! (`fmgr::value_order`); indexes cannot.
 
 use std::sync::Arc;
 
@@ -43,6 +44,12 @@ pub enum TypeOrder {
     Of(Oid),
     /// A class of users gives it one that no built-in type has.
     Function(Arc<OperatorClass>),
+}
+
+impl TypeOrder {
+    pub fn is_function(&self) -> bool {
+        matches!(self, TypeOrder::Function(_))
+    }
 }
 
 const LESS: i16 = 1;
@@ -231,6 +238,11 @@ impl Catalog {
         self.class_namespace(class).is_some()
     }
 
+    /// Whether users created any operator class.
+    pub fn has_user_classes(&self) -> bool {
+        self.access_methods().has_user_classes()
+    }
+
     /// The operators by which a type is sorted, grouped and hashed.
     pub fn type_operators(&self, ty: Oid) -> TypeOperators {
         let access = self.access_methods();
@@ -247,11 +259,15 @@ impl Catalog {
         }
         if let Some(class) = self.default_operator_class(HASH, ty) {
             let input = class.input_type;
-            all.hash_family = class.family;
-            all.hash = access.function(class.family, input, input, 1).unwrap_or_default();
+            let equal = access.operator(class.family, input, input, HASH_EQUAL).unwrap_or_default();
             if !all.equal.is_valid() {
                 all.input_type = input;
-                all.equal = access.operator(class.family, input, input, HASH_EQUAL).unwrap_or_default();
+                all.equal = equal;
+            }
+            // A class of users may have given one of the methods another equality.
+            if all.equal == equal {
+                all.hash_family = class.family;
+                all.hash = access.function(class.family, input, input, 1).unwrap_or_default();
             }
         }
         all
@@ -288,8 +304,7 @@ impl Catalog {
         if !self.access_methods().has_user_classes() {
             return TypeOrder::Own;
         }
-        let ty = self.base_type(ty);
-        let class = [BTREE, HASH].iter().find_map(|method| self.access_methods().default_class(*method, ty));
+        let class = [BTREE, HASH].iter().find_map(|method| self.default_operator_class(*method, ty));
         match class.filter(|class| is_of_users(class.oid)) {
             None => TypeOrder::Own,
             Some(class) => match self.built_in_order(class) {
@@ -317,6 +332,12 @@ impl Catalog {
         }
         let relation = self.relation(entry.relation)?;
         relation.columns.iter().filter(|c| !c.dropped).find_map(|c| self.ordering_function(c.ty))
+    }
+
+    /// Whether functions of users may order values of a type, or parts of them. Of rows without a named type nothing is known.
+    pub fn may_be_ordered_by_function(&self, ty: Oid) -> bool {
+        let is_anonymous = matches!(ty, oids::RECORD | oids::RECORD_ARRAY);
+        self.has_user_classes() && (is_anonymous || self.ordering_function(ty).is_some())
     }
 
     /// The built-in type whose default class has the order of a class, of a hash class the equality.
@@ -400,10 +421,20 @@ impl Catalog {
         }
     }
 
-    /// Whether an operator is in the B-tree family of users whose order no key has.
-    pub fn orders_by_function(&self, operator: Oid) -> bool {
-        let members = self.access_methods().members(operator);
-        members.iter().any(|m| m.method == BTREE && !m.ordering && is_of_users(m.family))
+    /// Where an operator that orders values of a type by a function of users, in an order that no key has, stands in its family.
+    pub fn function_ordering(&self, operator: Oid) -> Option<&OperatorFamilyMember> {
+        let is_ordering = |m: &&OperatorFamilyMember| {
+            m.method == BTREE && !m.ordering && m.left == m.right && matches!(m.strategy, LESS | GREATER)
+        };
+        match self.btree_strategy(operator) {
+            Some(_) => None,
+            None => self.access_methods().members(operator).iter().find(is_ordering),
+        }
+    }
+
+    /// The families of all access methods that an operator stands in, also those whose orders no key has.
+    pub fn all_operator_members(&self, operator: Oid) -> &[OperatorFamilyMember] {
+        self.access_methods().members(operator)
     }
 
     /// In the order of OIDs.

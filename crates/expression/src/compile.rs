@@ -493,7 +493,9 @@ impl<'a> Compiler<'a> {
             return Ok(self.expression(Node::Const(Datum::Null), oids::BOOL));
         }
         let equality = if s.any { self.catalog.is_equality(s.operator) } else { self.is_inequality(s.operator) };
-        let plain = crate::key::KeyPart::equality(self.catalog, (call.args[0].ty, s.input_collation)).is_plain();
+        let ty = call.args[0].ty;
+        let plain = crate::key::KeyPart::equality(self.catalog, (ty, s.input_collation)).is_plain()
+            && !self.catalog.may_be_ordered_by_function(ty);
         let members = match call.args[1].as_const() {
             // A few comparisons of a batch each are less work than keys, where there is a kernel for them.
             Some(Datum::Array(array))
@@ -599,7 +601,10 @@ impl<'a> Compiler<'a> {
         const EQUAL: i16 = 3;
         let op = self.catalog.operator(operator);
         let found = op.and_then(|op| {
-            let (family, _) = self.catalog.btree_strategy(operator)?;
+            let mut of_btree =
+                self.catalog.all_operator_members(operator).iter().filter(|m| m.method == classes::BTREE && !m.ordering);
+            let own = self.catalog.btree_strategy(operator).map(|(family, _)| family);
+            let family = own.or_else(|| of_btree.next().map(|m| m.family))?;
             let equal = self.catalog.access_methods().operator(family, op.left, op.right, EQUAL)?;
             self.catalog.operator(equal).map(|o| o.function)
         });

@@ -10,6 +10,7 @@ use melba_spill::Resources;
 use melba_types::{Datum, Result, err};
 
 use super::SubPlan;
+use super::order_label::OrderLabels;
 
 /// Runs the sub-plans of the plan that an expression belongs to.
 pub trait SubPlans {
@@ -50,6 +51,7 @@ pub struct Evaluation<S: ?Sized = dyn SubPlans> {
     nested: RefCell<Vec<(u32, u32)>>,
     /// Made when the first rows are kept.
     resources: OnceCell<Arc<Resources>>,
+    pub(crate) order_labels: OrderLabels,
     pub subplans: S,
 }
 
@@ -88,6 +90,7 @@ impl<S> Evaluation<S> {
             merge_action: Cell::new(None),
             nested: RefCell::default(),
             resources: OnceCell::new(),
+            order_labels: OrderLabels::default(),
             subplans,
         }
     }
@@ -110,6 +113,8 @@ impl<S: ?Sized> Evaluation<S> {
             merge_action: self.merge_action.clone(),
             nested: RefCell::default(),
             resources: OnceCell::from(self.resources().clone()),
+            // Only the statement's own thread orders values by functions.
+            order_labels: OrderLabels::default(),
             subplans,
         }
     }
@@ -173,9 +178,10 @@ impl<S: ?Sized> Evaluation<S> {
         nested.get(at).is_some_and(|(first, _)| *first <= command)
     }
 
-    /// Releases a kept view: the next one is another statement's.
+    /// Releases a kept view, and forgets what was kept of values: the next one is another statement's.
     pub fn release_view(&mut self) {
         self.kept_view.take();
+        self.order_labels.clear();
     }
 
     pub fn check_interrupt(&self) -> Result<()> {

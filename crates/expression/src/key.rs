@@ -41,6 +41,11 @@ impl KeyPart {
         KeyPart::new(catalog, (key.ty, order::index_collation(catalog, key)), key.descending, key.nulls_first)
     }
 
+    /// Of labels of values that functions order.
+    pub fn of_labels(descending: bool, nulls_first: bool) -> KeyPart {
+        KeyPart { column: KeyColumn { ty: KeyType::Plain(Kind::Bytes), descending, nulls_first } }
+    }
+
     /// Values of the type are compared only by their bytes.
     pub fn is_plain(&self) -> bool {
         matches!(self.column.ty, KeyType::Plain(_))
@@ -53,6 +58,10 @@ impl KeyPart {
 
     pub fn descending(&self) -> bool {
         self.column.descending
+    }
+
+    pub fn nulls_first(&self) -> bool {
+        self.column.nulls_first
     }
 
     pub fn encode(&self, datum: &Datum, out: &mut Vec<u8>) {

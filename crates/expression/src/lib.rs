@@ -17,6 +17,7 @@ mod evaluation;
 pub mod expand;
 mod json;
 pub mod key;
+mod order_label;
 mod pieces;
 mod routine;
 mod row;
@@ -36,6 +37,7 @@ pub use call::{Call, CallTarget};
 pub use compile::{Compiler, Resolved, Scope, TableScope, compile_domain_check, compile_for_table};
 pub use evaluation::{Evaluation, NoSubPlans, SubPlans};
 pub use json::{JsonPath, JsonQuery};
+pub use order_label::OrderLabel;
 pub use pieces::{Pieces, Weight};
 pub use routine::{Routine, is_routine};
 pub use subplan::{SubPlan, SubPlanKind, SubPlanTest};
@@ -145,6 +147,8 @@ pub enum Node {
     },
     /// Whether the cursor of a name stands on the row of that ctid and tableoid.
     CurrentOf(Vec<Expression>),
+    /// Bytes in the order of a value that functions of users order.
+    OrderLabel(Box<OrderLabel>),
 }
 
 #[derive(Clone, Debug)]
@@ -231,6 +235,14 @@ impl Expression {
         }
     }
 
+    /// The value that a label stands for; otherwise the expression itself.
+    pub fn unlabelled(&self) -> &Expression {
+        match &self.node {
+            Node::OrderLabel(label) => &label.arg,
+            _ => self,
+        }
+    }
+
     pub fn is_null_const(&self) -> bool {
         matches!(&self.node, Node::Const(Datum::Null))
     }
@@ -307,6 +319,8 @@ impl Expression {
             Node::ScalarArray(s) => !s.call.parallel_safe,
             Node::Routine(_) | Node::NextValue { .. } | Node::SubPlan(_) | Node::MergeAction => true,
             Node::CurrentOf(_) | Node::CursorRow { .. } => true,
+            // All labels of a statement are of one order.
+            Node::OrderLabel(_) => true,
             _ => false,
         })
     }
@@ -322,6 +336,7 @@ impl Expression {
             | Node::NextValue { .. }
             | Node::MergeAction => {}
             Node::CursorRow { cursor, .. } => f(cursor),
+            Node::OrderLabel(label) => f(&label.arg),
             Node::Call(call) | Node::Distinct(call) | Node::NullIf(call) => call.args.iter().for_each(f),
             Node::Routine(routine) => routine.args.iter().for_each(f),
             Node::And(args) | Node::Or(args) | Node::Coalesce(args) | Node::CurrentOf(args) => args.iter().for_each(f),

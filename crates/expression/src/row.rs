@@ -69,6 +69,7 @@ pub(super) fn eval(expression: &Expression, ctx: &Evaluation, row: &[Datum]) -> 
         Node::NextValue { sequence } => return sqlvalue::next_value(*sequence, expression.ty, ctx),
         Node::MergeAction => ctx.merge_action(),
         Node::CursorRow { cursor, table } => cursor_row(cursor, *table, ctx, row)?.map_or(Datum::Null, Datum::Int8),
+        Node::OrderLabel(label) => return label.eval(ctx, row),
         Node::CurrentOf(args) => Datum::Bool(is_current(args, ctx, row)?),
     })
 }

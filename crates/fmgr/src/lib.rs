@@ -25,6 +25,7 @@ pub mod testing;
 mod trigger;
 pub mod type_functions;
 pub mod type_io;
+pub mod value_order;
 pub mod varlena;
 
 pub use aggregate::{Aggregate, AggregateFn, GroupedAggregate, MakeAggregate, TakenRows};

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use melba_catalog::Relation;
 use melba_fmgr::io::{binary_in, binary_out, check_domain, text_in, text_out};
 use melba_fmgr::type_io::{append_quoted, is_space};
-use melba_fmgr::{CallInfo, RowColumn, ScalarFn, Session, TypeContext, TypeIo, lookup, order};
-use melba_types::key::{self, KeyType};
+use melba_fmgr::value_order::Comparison;
+use melba_fmgr::{CallInfo, RowColumn, ScalarFn, Session, TypeContext, TypeIo, lookup};
 use melba_types::{Datum, DbError, Oid, Record, Result, err, limits, oids};
 
 pub const TYPES: &[(Oid, TypeIo)] = &[(oids::RECORD, TypeIo { input, output, receive, send })];
@@ -245,7 +245,7 @@ fn compare(call: &CallInfo<'_>, a: &[Datum]) -> Result<Ordering> {
         }
         let (v, w) = (&x.fields[i], &y.fields[i]);
         let ordering = match (v.is_null(), w.is_null()) {
-            (false, false) => key::compare(&field_key(call, v, *s, collation)?, v, w),
+            (false, false) => field_order(call, v, *s, collation)?.compare(v, w)?,
             (v, w) => v.cmp(&w),
         };
         if ordering.is_ne() {
@@ -265,11 +265,11 @@ fn relation_of<'c>(call: &'c CallInfo<'_>, ty: Oid) -> Option<&'c Arc<Relation>>
 }
 
 /// The order of a field; rows without a named type within records have their own types.
-fn field_key(call: &CallInfo<'_>, value: &Datum, ty: Oid, collation: Oid) -> Result<KeyType> {
+fn field_order<'a>(call: &'a CallInfo<'_>, value: &Datum, ty: Oid, collation: Oid) -> Result<Comparison<'a>> {
     match value {
-        Datum::Record(record) if relation_of(call, ty).is_none() => order::record_key_type(call.session, &record.field_types),
-        Datum::Text(_) if ty == oids::UNKNOWN => order::key_type(call.session, oids::TEXT, Oid::INVALID),
-        _ => order::key_type(call.session, ty, collation),
+        Datum::Record(record) if relation_of(call, ty).is_none() => Comparison::of_record(call, &record.field_types),
+        Datum::Text(_) if ty == oids::UNKNOWN => Comparison::of_type(call, oids::TEXT, Oid::INVALID),
+        _ => Comparison::of_type(call, ty, collation),
     }
 }
 

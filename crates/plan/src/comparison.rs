@@ -36,6 +36,6 @@ pub fn comparable(planner: &Planner<'_>, a: Oid, b: Oid) -> bool {
         | oids::OID => 4,
         _ => 0,
     };
-    let by_function = |ty| planner.catalog().ordering_function(ty).is_some();
+    let by_function = |ty| planner.catalog().may_be_ordered_by_function(ty);
     a == b && !by_function(a) || (family(a) != 0 && family(a) == family(b))
 }

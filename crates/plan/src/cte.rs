@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use melba_expression::key::KeyPart;
 use melba_tree::{Command, Cte, Query};
 use melba_types::{DbError, Result, limits};
 
@@ -10,7 +9,7 @@ use super::layout::{Layout, TARGET};
 use super::node::*;
 use super::planner::{CteBinding, Level, Planner, Stage};
 use super::prepare::{inline_cte, referenced_ctes};
-use super::{set_operation, volatility};
+use super::{set_operation, sort, volatility};
 
 /// WITH queries: inlined, or planned to be shared.
 pub fn plan_ctes(planner: &mut Planner<'_>, query: &mut Query) -> Result<()> {
@@ -120,10 +119,10 @@ fn recursive_cte(planner: &mut Planner<'_>, cte: &Cte, index: usize, kinds: Arc<
     })();
     planner.levels.pop();
     let (base, recursive) = result?;
-    let distinct = (!set.all).then(|| {
-        let types = query.output_columns();
-        types.iter().map(|c| KeyPart::equality(planner.catalog(), (c.ty, c.collation))).collect()
-    });
+    let distinct = match set.all {
+        true => None,
+        false => Some(sort::column_keys(planner, &query.output_columns(), &kinds)?),
+    };
     // As in PostgreSQL, ten rounds are assumed.
     let rows = base.estimate.rows * 10.0;
     let estimate = Estimate { startup: 0.0, total: base.estimate.total + recursive.estimate.total * 10.0, rows };

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use melba_catalog::{AggregateInfo, Function, classes};
+use melba_fmgr::value_order::ValueOrder;
 use melba_fmgr::{MakeAggregate, order, registry};
 use melba_types::{DbError, Kind, Oid, Result, oids};
 
@@ -17,7 +18,7 @@ use super::planner::{Planner, Stage};
 use super::prepare::{entry_names, joined_columns, substitute};
 use super::project_set::{has_set, project_set};
 use super::sort::without_target;
-use super::{parallel, selectivity};
+use super::{parallel, selectivity, sort, volatility};
 use melba_expression::key::KeyPart;
 use melba_expression::{Call, CallTarget, Expression, Node, user_aggregate};
 use melba_tree::{AggregateCall, Expr, Query, Target, equal, places_of_targets, shape};
@@ -34,6 +35,8 @@ struct Computed {
 /// A grouping expression.
 struct Group {
     expr: Expr,
+    /// The operator that orders its values, whose equality groups them; 0: that of the type.
+    sort: Oid,
     shape: String,
 }
 
@@ -53,9 +56,9 @@ pub fn split_grouping(query: &mut Query) -> Result<Grouped> {
     let (joined, names) = (joined_columns(&query.range_table), entry_names(&query.range_table));
     query.visit_mut(0, &mut |e, level| substitute(e, level, &joined, &names));
     let mut groups = Vec::with_capacity(query.group_by.len());
-    for (_, place) in places_of_targets(&query.group_by, &query.targets) {
+    for (group, place) in places_of_targets(&query.group_by, &query.targets) {
         let target = &query.targets[place.ok_or_else(without_target)?];
-        groups.push(Group { expr: target.expr.clone(), shape: shape(&target.expr) });
+        groups.push(Group { expr: target.expr.clone(), sort: group.sort, shape: shape(&target.expr) });
     }
     let written = groups.len();
     let mut all = Computed { groups, aggregates: vec![], known: HashMap::new(), groupings: vec![] };
@@ -119,24 +122,21 @@ fn aggregate(
     dependencies: &Dependencies,
 ) -> Result<Stage> {
     stage = compute_common(planner, &mut all.aggregates, stage)?;
-    let exprs: Vec<Expr> = all.groups.into_iter().map(|g| g.expr).collect();
+    let (exprs, sorts): (Vec<Expr>, Vec<Oid>) = all.groups.into_iter().map(|g| (g.expr, g.sort)).unzip();
     let input = stage.layout;
     let mut groups = planner.compile_all(&exprs, &input)?;
-    let parts = exprs.iter().map(|g| KeyPart::equality(planner.catalog(), (g.ty(), g.collation()))).collect();
-    let mut aggregates = Vec::with_capacity(all.aggregates.len());
-    for call in &all.aggregates {
-        if let Expr::Aggregate(call) = call {
-            aggregates.push(aggregate_spec(planner, call, &input, &Layout::of(GROUP, groups.len()))?);
-        }
-    }
+    let mut aggregates = aggregate_specs(planner, &all.aggregates, &input, groups.len())?;
+    let orders = group_orders(planner, &sorts, &exprs)?;
     let sorted = aggregates.iter().any(|a: &AggregateSpec| a.distinct.is_some() || !a.order.is_empty());
-    if let (1, Some(args)) = (sets.len(), common_distinct(planner, &all.aggregates, &aggregates)) {
+    if let (1, Some(args)) = (sets.len(), common_distinct(planner, &orders, &all.aggregates, &aggregates)) {
         stage.node = distinct_rows(planner, stage.node, &exprs, args, &mut groups, &mut aggregates, dependencies);
     }
     let held: Vec<Kind> = groups.iter().map(|g| g.kind).collect();
     let keys: Vec<Vec<usize>> = sets.iter().map(|set| dependencies.determining(&exprs, &held, set)).collect();
     let is_key = |at: &usize| keys.iter().any(|keys| keys.contains(at));
     let key_exprs: Vec<Expr> = keys_of(&exprs, is_key).into_iter().cloned().collect();
+    let mut parts: Vec<KeyPart> = exprs.iter().map(|g| KeyPart::equality(planner.catalog(), (g.ty(), g.collation()))).collect();
+    let labels = add_labels(&orders, &mut groups, &mut parts);
     let mut kinds: Vec<Kind> = groups.iter().map(|g| g.kind).collect();
     kinds.extend(aggregates.iter().map(|a: &AggregateSpec| a.kind));
     kinds.extend(all.groupings.iter().map(|_| Kind::Int4));
@@ -149,6 +149,7 @@ fn aggregate(
     let below = stage.node.estimate;
     let of_input = if groups.is_empty() { 1.0 } else { selectivity::groups_of(planner, &key_exprs, below.rows) };
     let scatters = scatters(planner, &key_exprs, &keys_of(&groups, is_key), of_input, below.rows);
+    let (sets, keys) = with_labels(&labels, sets, keys);
     let rows = (of_input * super::default_selectivity::default_of(&having)).max(1.0);
     // For each row, finding its group costs as much as each aggregate; a returned group costs as much as a row.
     let total = below.total + below.rows * 0.01 * (1 + aggregates.len()) as f64;
@@ -164,6 +165,7 @@ fn aggregate(
         parts,
         sets,
         keys,
+        labels,
         aggregates,
         groupings: all.groupings.into_iter().map(|(_, g)| g).collect(),
         having: compiled,
@@ -181,9 +183,56 @@ fn aggregate(
     Ok(Stage { node, layout })
 }
 
+/// Adds the labels of groups: the places of both.
+fn add_labels(
+    orders: &[(usize, Arc<ValueOrder>)],
+    groups: &mut Vec<Expression>,
+    parts: &mut Vec<KeyPart>,
+) -> Vec<(usize, usize)> {
+    let mut labels = Vec::with_capacity(orders.len());
+    for (of, order) in orders {
+        labels.push((*of, groups.len()));
+        groups.push(sort::labelled(groups[*of].clone(), order.clone()));
+        parts.push(KeyPart::of_labels(false, false));
+    }
+    labels
+}
+
+/// Grouping sets, and their keys, with the labels of groups: a group's value is that of its first row, and its label is its key.
+fn with_labels(
+    labels: &[(usize, usize)],
+    mut sets: Vec<Vec<usize>>,
+    mut keys: Vec<Vec<usize>>,
+) -> (Vec<Vec<usize>>, Vec<Vec<usize>>) {
+    for (of, label) in labels {
+        sets.iter_mut().filter(|set| set.contains(of)).for_each(|set| set.push(*label));
+        keys.iter_mut().flatten().filter(|at| *at == of).for_each(|at| *at = *label);
+    }
+    (sets, keys)
+}
+
+/// The orders of the grouping expressions that functions of users order.
+fn group_orders(planner: &Planner<'_>, sorts: &[Oid], exprs: &[Expr]) -> Result<Vec<(usize, Arc<ValueOrder>)>> {
+    let mut orders = Vec::new();
+    for (at, (sort, expr)) in sorts.iter().zip(exprs).enumerate() {
+        let Some(order) = sort::value_order(planner, *sort, (expr.ty(), expr.collation()))? else { continue };
+        if volatility::has_volatile(planner, expr) {
+            // It is computed twice: as the group's value, and for its label.
+            return Err(DbError::unsupported("grouping by a volatile value that a function of users orders"));
+        }
+        orders.push((at, order));
+    }
+    Ok(orders)
+}
+
 /// The argument whose DISTINCT values all aggregates take, if they take them in any order: then the rows can be grouped by it
 /// first, by several threads, and need no sort.
-fn common_distinct<'a>(planner: &Planner<'_>, calls: &'a [Expr], aggregates: &[AggregateSpec]) -> Option<&'a [Expr]> {
+fn common_distinct<'a>(
+    planner: &Planner<'_>,
+    orders: &[(usize, Arc<ValueOrder>)],
+    calls: &'a [Expr],
+    aggregates: &[AggregateSpec],
+) -> Option<&'a [Expr]> {
     let call = |e: &'a Expr| if let Expr::Aggregate(call) = e { Some(call) } else { None };
     let first = call(calls.first()?)?;
     let is_same = |e: &'a Expr| call(e).is_some_and(|c| same_list(&c.args, &first.args));
@@ -191,7 +240,9 @@ fn common_distinct<'a>(planner: &Planner<'_>, calls: &'a [Expr], aggregates: &[A
         aggregate.distinct.is_some() && parallel::combines(planner, &AggregateSpec { distinct: None, ..aggregate.clone() })
     };
     let is_plain = |a: &AggregateSpec| a.filter.is_none() && !a.call.args.iter().any(Expression::is_volatile);
-    let suits = calls.iter().all(is_same) && aggregates.iter().all(|a| is_plain(a) && takes_any_order(a));
+    let by_keys = |e: &Expr| !planner.catalog().may_be_ordered_by_function(e.ty());
+    let has_keys = orders.is_empty() && first.args.iter().all(by_keys);
+    let suits = has_keys && calls.iter().all(is_same) && aggregates.iter().all(|a| is_plain(a) && takes_any_order(a));
     suits.then_some(&first.args[..])
 }
 
@@ -221,6 +272,7 @@ fn distinct_rows(
         scatters,
         sets: vec![set],
         keys: vec![keys],
+        labels: vec![],
         aggregates: vec![],
         groupings: vec![],
         having: vec![],
@@ -284,6 +336,17 @@ fn may_scatter(planner: &Planner<'_>, exprs: &[Expr], groups: &[&Expression]) ->
     }
 }
 
+/// All aggregates, over the rows of `input` and `groups` groups.
+fn aggregate_specs(planner: &mut Planner<'_>, calls: &[Expr], input: &Layout, groups: usize) -> Result<Vec<AggregateSpec>> {
+    let mut specs = Vec::with_capacity(calls.len());
+    for call in calls {
+        if let Expr::Aggregate(call) = call {
+            specs.push(aggregate_spec(planner, call, input, &Layout::of(GROUP, groups))?);
+        }
+    }
+    Ok(specs)
+}
+
 /// Rows of `input` are aggregated; direct arguments read the values of the group.
 fn aggregate_spec(planner: &mut Planner<'_>, call: &AggregateCall, input: &Layout, group: &Layout) -> Result<AggregateSpec> {
     let Some(function) = planner.catalog().function(call.function).cloned() else {
@@ -291,15 +354,27 @@ fn aggregate_spec(planner: &mut Planner<'_>, call: &AggregateCall, input: &Layou
     };
     let (make, strict) = aggregate_function(planner, &function, &call.direct_args, &call.args, call.ty)?;
     let hypothetical = function.aggregate.as_ref().is_some_and(|a| a.kind == b'h' && is_known(planner, &function, a));
-    let direct = planner.compile_all(&call.direct_args, group)?;
+    let mut direct = planner.compile_all(&call.direct_args, group)?;
     let args = planner.compile_all(&call.args, input)?;
-    let distinct =
-        call.distinct.then(|| call.args.iter().map(|e| KeyPart::equality(planner.catalog(), (e.ty(), e.collation()))).collect());
     let mut order = Vec::with_capacity(call.order_by.len());
     for key in &call.order_by {
-        let part = KeyPart::new(planner.catalog(), (key.expr.ty(), key.expr.collation()), key.descending, key.nulls_first);
-        order.push((planner.compile(&key.expr, input)?, part));
+        let of = (key.expr.ty(), key.expr.collation());
+        let part = KeyPart::new(planner.catalog(), of, key.descending, key.nulls_first);
+        let expression = planner.compile(&key.expr, input)?;
+        order.push(sort::ordered(planner, key.sort, of, (expression, part))?);
     }
+    if hypothetical {
+        // The row is only compared.
+        for (value, (key, _)) in direct.iter_mut().zip(&order) {
+            if let Node::OrderLabel(label) = &key.node {
+                *value = sort::labelled(value.clone(), label.order.clone());
+            }
+        }
+    }
+    let distinct = match call.distinct {
+        true => Some(distinct_parts(planner, call, &args, &mut order)?),
+        false => None,
+    };
     let filter = call.filter.as_ref().map(|f| planner.compile(f, input)).transpose()?;
     let name = if is_builtin(&function) { function.name.clone() } else { "".into() };
     Ok(AggregateSpec {
@@ -319,6 +394,29 @@ fn aggregate_spec(planner: &mut Planner<'_>, call: &AggregateCall, input: &Layou
         direct,
         hypothetical,
     })
+}
+
+/// The equality keys of the arguments of DISTINCT; none where functions of users order some of them: then they are sort keys, too.
+fn distinct_parts(
+    planner: &Planner<'_>,
+    call: &AggregateCall,
+    args: &[Expression],
+    order: &mut Vec<SortKey>,
+) -> Result<Vec<KeyPart>> {
+    let mut keys = Vec::with_capacity(args.len());
+    for (expr, arg) in call.args.iter().zip(args) {
+        // ORDER BY among the arguments says by which operators they are equal.
+        let sort = call.order_by.iter().find(|key| equal(&key.expr, expr)).map_or(Oid::INVALID, |key| key.sort);
+        keys.push(sort::equality(planner, sort, (expr.ty(), expr.collation()), arg.clone())?);
+    }
+    if !keys.iter().any(|(key, _)| matches!(key.node, Node::OrderLabel(_))) {
+        return Ok(keys.into_iter().map(|(_, part)| part).collect());
+    }
+    if call.args.iter().any(|expr| volatility::has_volatile(planner, expr)) {
+        return Err(DbError::unsupported("DISTINCT volatile values that a function of users orders"));
+    }
+    order.extend(keys);
+    Ok(Vec::new())
 }
 
 /// The constructor of an aggregate's states, and whether its transition function is strict.
@@ -471,7 +569,7 @@ impl Computed {
         let known = self.groups[written..].iter().position(|g| same(&g.expr, &own));
         written
             + known.unwrap_or_else(|| {
-                self.groups.push(Group { expr: own, shape: String::new() });
+                self.groups.push(Group { expr: own, sort: Oid::INVALID, shape: String::new() });
                 self.groups.len() - 1 - written
             })
     }

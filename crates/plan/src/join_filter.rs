@@ -79,14 +79,19 @@ fn offer(node: &mut PlanNode, column: usize, filter: usize) -> bool {
         }),
         // A group is kept or excluded as a whole. Without groups there is a row even for an empty input.
         Op::Aggregate(n) => Arc::get_mut(n).is_some_and(|n| match n.groups.get(column).map(|group| &group.node) {
-            Some(Node::Column(below)) if n.sets.len() == 1 && n.sets[0].contains(&column) => {
+            Some(Node::Column(below))
+                if n.sets.len() == 1 && n.sets[0].contains(&column) && !n.labels.iter().any(|(of, _)| *of == column) =>
+            {
                 let is_volatile = n.aggregates.iter().any(|aggregate| any_volatile(&aggregate.call.args));
                 !is_volatile && offer(&mut n.input, *below, filter)
             }
             _ => false,
         }),
         // Rows that are duplicates of each other are equal in the column.
-        Op::Distinct(n) => Arc::get_mut(n).is_some_and(|n| n.columns.contains(&column) && offer(&mut n.input, column, filter)),
+        Op::Distinct(n) => Arc::get_mut(n).is_some_and(|n| {
+            let is_compared = n.keys.iter().any(|(key, _)| matches!(key.node, Node::Column(at) if at == column));
+            is_compared && offer(&mut n.input, column, filter)
+        }),
         Op::Sort(n) => Arc::get_mut(n).is_some_and(|n| n.bound.is_none() && offer(&mut n.input, column, filter)),
         Op::Append(n) => Arc::get_mut(n).is_some_and(|n| {
             let mut taken = false;

@@ -606,6 +606,8 @@ pub struct AggregateNode {
     pub sets: Vec<Vec<usize>>,
     /// Of each set, those that tell its groups apart: the others have one value for all rows of a group.
     pub keys: Vec<Vec<usize>>,
+    /// Groups that functions of users order, and the groups behind all others that are their labels.
+    pub labels: Vec<(usize, usize)>,
     pub aggregates: Vec<AggregateSpec>,
     /// GROUPING(...): the groups each is about.
     pub groupings: Vec<Vec<usize>>,
@@ -628,7 +630,7 @@ pub struct AggregateSpec {
     /// Rows with a NULL argument are left out.
     pub strict: bool,
     pub filter: Option<Expression>,
-    /// DISTINCT: keys over the arguments.
+    /// DISTINCT: keys over the arguments, none where they are in `order`.
     pub distinct: Option<Vec<KeyPart>>,
     pub order: Vec<(Expression, KeyPart)>,
     /// Direct arguments of ordered-set aggregates, over the groups: evaluated once a group.
@@ -696,9 +698,8 @@ pub type SortKey = (Expression, KeyPart);
 #[derive(Debug)]
 pub struct DistinctNode {
     pub input: PlanNode,
-    /// Columns compared.
-    pub columns: Vec<usize>,
-    pub parts: Vec<KeyPart>,
+    /// Over the row: what is compared.
+    pub keys: Vec<SortKey>,
     /// Equal rows are adjacent: the first of each run is kept.
     pub sorted: bool,
 }
@@ -718,7 +719,8 @@ pub struct SetOpNode {
     pub all: bool,
     pub left: PlanNode,
     pub right: PlanNode,
-    pub parts: Vec<KeyPart>,
+    /// Over the rows of either side: what is compared.
+    pub keys: Vec<SortKey>,
 }
 
 #[derive(Debug)]
@@ -728,8 +730,8 @@ pub struct RecursiveUnionNode {
     pub table: usize,
     /// Assigned whenever the working table changes.
     pub parameter: usize,
-    /// UNION: duplicates are dropped.
-    pub distinct: Option<Vec<KeyPart>>,
+    /// UNION: duplicates are dropped, by these keys.
+    pub distinct: Option<Vec<SortKey>>,
 }
 
 #[derive(Debug)]

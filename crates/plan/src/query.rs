@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_expression::key::KeyPart;
+use melba_expression::{Expression, Node};
 use melba_tree::{Command, Distinct, Expr, Query, places_of_targets};
 use melba_types::{Datum, Result, limits};
 
@@ -59,7 +59,7 @@ fn select(planner: &mut Planner<'_>, query: &mut Query, purpose: Option<Purpose>
     }
     planner.level_mut().entries = std::mem::take(&mut query.range_table);
     needed::gather_needed(planner, query, &tree, purpose.as_ref().map_or(&[][..], |p| &p.needed));
-    let order = if grouped || query.has_windows || query.has_set_returning { vec![] } else { sort::order_keys(query) };
+    let order = if grouped || query.has_windows || query.has_set_returning { vec![] } else { sort::order_keys(planner, query) };
     let distinct = !matches!(query.distinct, Distinct::None);
     let reads_all = grouped || distinct || query.has_windows;
     let goal = Goal { order, wanted: if reads_all { Wanted::All } else { wanted(planner, query) } };
@@ -157,25 +157,24 @@ fn without_duplicates(planner: &mut Planner<'_>, query: &Query, stage: Stage) ->
         Distinct::On(groups) => (groups, true),
     };
     let mut stage = stage;
-    let mut columns = Vec::with_capacity(groups.len());
-    let mut parts = Vec::with_capacity(groups.len());
-    for (_, place) in places_of_targets(groups, &query.targets) {
+    let mut keys = Vec::with_capacity(groups.len());
+    for (group, place) in places_of_targets(groups, &query.targets) {
         let at = place.ok_or_else(sort::without_target)?;
-        columns.push(at);
         let expr = &query.targets[at].expr;
-        parts.push(KeyPart::equality(planner.catalog(), (expr.ty(), expr.collation())));
+        let column = Expression::new(Node::Column(at), expr.ty(), stage.node.kinds[at]);
+        keys.push(sort::equality(planner, group.sort, (expr.ty(), expr.collation()), column)?);
     }
     // The first row of each set of equals is the one ORDER BY puts first.
     if on && !query.order_by.is_empty() {
-        let keys = sort::output_keys(planner, &query.order_by, &query.targets, &stage)?;
+        let order = sort::output_keys(planner, &query.order_by, &query.targets, &stage)?;
         let shown = super::explain::sort_key(planner, &query.order_by, &query.targets);
-        stage = sort::sorted(planner, stage, keys, None, shown);
+        stage = sort::sorted(planner, stage, order, None, shown);
     }
     let mut estimate = stage.node.estimate;
     // Assumed: three rows in ten are distinct.
     estimate.rows = (estimate.rows * 0.3).max(1.0);
     let kinds = stage.node.kinds.clone();
-    let node = DistinctNode { input: stage.node, columns, parts, sorted: on && !query.order_by.is_empty() };
+    let node = DistinctNode { input: stage.node, keys, sorted: on && !query.order_by.is_empty() };
     let node = planner.node(Op::Distinct(Arc::new(node)), kinds, estimate);
     Ok(Stage { node, layout: stage.layout })
 }

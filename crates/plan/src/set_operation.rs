@@ -8,7 +8,6 @@ use super::layout::{Layout, SET, computed};
 use super::node::*;
 use super::planner::{Planner, Stage};
 use super::{sort, stage};
-use melba_expression::key::KeyPart;
 use melba_tree::{CoercionForm, Expr, FunctionCall, OutputColumn, Query, RangeKind, SetInput, SetOperation, SetTree};
 
 pub fn set_operation(planner: &mut Planner<'_>, query: &mut Query) -> Result<Stage> {
@@ -115,7 +114,8 @@ fn set_arm(planner: &mut Planner<'_>, input: &SetInput) -> Result<(Stage, Vec<Ou
 
 fn set_tree(planner: &mut Planner<'_>, tree: &SetTree) -> Result<Stage> {
     let kinds = planner.kinds_of(&tree.columns);
-    let parts: Vec<KeyPart> = tree.columns.iter().map(|c| KeyPart::equality(planner.catalog(), (c.ty, c.collation))).collect();
+    let compared: &[OutputColumn] = if tree.all && tree.operation == SetOperation::Union { &[] } else { &tree.columns };
+    let keys = sort::column_keys(planner, compared, &kinds)?;
     if tree.operation == SetOperation::Union {
         let mut inputs = Vec::new();
         union_inputs(planner, tree, &tree.columns, &mut inputs)?;
@@ -129,7 +129,7 @@ fn set_tree(planner: &mut Planner<'_>, tree: &SetTree) -> Result<Stage> {
         if tree.all {
             return Ok(Stage { node, layout });
         }
-        let distinct = DistinctNode { input: node, columns: (0..kinds.len()).collect(), parts, sorted: false };
+        let distinct = DistinctNode { input: node, keys, sorted: false };
         return Ok(Stage { node: planner.node(Op::Distinct(Arc::new(distinct)), kinds, estimate), layout });
     }
     let left = set_input(planner, &tree.left, &tree.columns)?.node;
@@ -137,7 +137,7 @@ fn set_tree(planner: &mut Planner<'_>, tree: &SetTree) -> Result<Stage> {
     let mut estimate = left.estimate;
     estimate.total += right.estimate.total;
     let layout = Layout::of(SET, kinds.len());
-    let node = SetOpNode { operation: tree.operation, all: tree.all, left, right, parts };
+    let node = SetOpNode { operation: tree.operation, all: tree.all, left, right, keys };
     Ok(Stage { node: planner.node(Op::SetOp(Arc::new(node)), kinds, estimate), layout })
 }
 

@@ -1,10 +1,13 @@
-//! Sort keys, and the sort above a stage.
+//! Keys of sorting and of equality, and the sort above a stage.
 
 use std::sync::Arc;
 
+use melba_catalog::classes::PG_CATALOG;
 use melba_expression::key::KeyPart;
-use melba_tree::{Query, SortGroup, Target, places_of_targets};
-use melba_types::{DbError, Result, err};
+use melba_expression::{Expression, Node, OrderLabel};
+use melba_fmgr::value_order::ValueOrder;
+use melba_tree::{OutputColumn, Query, SortGroup, Target, places_of_targets};
+use melba_types::{DbError, Kind, Oid, Result, err, oids};
 
 use super::layout::{Layout, same};
 use super::node::*;
@@ -12,10 +15,14 @@ use super::path::OrderKey;
 use super::planner::{Planner, Stage};
 use super::{parallel, top_filter};
 
-pub fn order_keys(query: &Query) -> Vec<OrderKey> {
+/// The order that a query wants, as indexes may give it; none where functions of users order values.
+pub fn order_keys(planner: &Planner<'_>, query: &Query) -> Vec<OrderKey> {
     let mut keys: Vec<OrderKey> = Vec::new();
     for (group, place) in places_of_targets(&query.order_by, &query.targets) {
         let Some(target) = place.map(|at| &query.targets[at]) else { return vec![] };
+        if !matches!(value_order(planner, group.sort, (target.expr.ty(), target.expr.collation())), Ok(None)) {
+            return vec![];
+        }
         if !keys.iter().any(|k| same(&k.expr, &target.expr)) {
             keys.push(OrderKey { expr: target.expr.clone(), descending: group.descending, nulls_first: group.nulls_first });
         }
@@ -36,18 +43,69 @@ pub fn key_part(planner: &Planner<'_>, group: &SortGroup, expr: &melba_tree::Exp
     Ok(KeyPart::new(planner.catalog(), (expr.ty(), expr.collation()), group.descending, group.nulls_first))
 }
 
+/// The order of values by functions of users: that of an ordering operator of their type, or of one that USING names; `None`: keys
+/// have it.
+pub fn value_order(planner: &Planner<'_>, sort: Oid, (ty, collation): (Oid, Oid)) -> Result<Option<Arc<ValueOrder>>> {
+    let catalog = planner.catalog();
+    if !catalog.has_user_classes() {
+        return Ok(None);
+    }
+    let own = catalog.type_operators(ty);
+    let order = match sort.is_valid() && sort != own.less && sort != own.greater {
+        true => match ValueOrder::of_operator(catalog, sort, ty, collation)? {
+            // An operator of a built-in class, of a type that only another class orders by functions.
+            None if catalog.type_order(ty).is_function() => None,
+            None => ValueOrder::of_type(catalog, ty, collation)?,
+            order => order,
+        },
+        false => ValueOrder::of_type(catalog, ty, collation)?,
+    };
+    Ok(order.map(Arc::new))
+}
+
+/// The label of an expression's value.
+pub fn labelled(arg: Expression, order: Arc<ValueOrder>) -> Expression {
+    Expression::new(Node::OrderLabel(Box::new(OrderLabel { arg, order })), oids::BYTEA, Kind::Bytes)
+}
+
+/// A key by which an expression sorts; `sort`: the ordering operator.
+pub fn ordered(planner: &Planner<'_>, sort: Oid, of: (Oid, Oid), (expression, part): SortKey) -> Result<SortKey> {
+    Ok(match value_order(planner, sort, of)? {
+        Some(order) if order.is_equality() => return Err(without_order(planner, of.0)),
+        Some(order) => (labelled(expression, order), KeyPart::of_labels(part.descending(), part.nulls_first())),
+        None => (expression, part),
+    })
+}
+
+/// A key by which values of an expression are equal; `sort`: an ordering operator of the equality, or 0.
+pub fn equality(planner: &Planner<'_>, sort: Oid, of: (Oid, Oid), expression: Expression) -> Result<SortKey> {
+    Ok(match value_order(planner, sort, of)? {
+        Some(order) => (labelled(expression, order), KeyPart::of_labels(false, false)),
+        None => (expression, KeyPart::equality(planner.catalog(), of)),
+    })
+}
+
+/// Equality keys of the columns of a row.
+pub fn column_keys(planner: &Planner<'_>, columns: &[OutputColumn], kinds: &[Kind]) -> Result<Vec<SortKey>> {
+    let key = |(at, (column, kind)): (usize, (&OutputColumn, &Kind))| {
+        let expression = Expression::new(Node::Column(at), column.ty, *kind);
+        equality(planner, Oid::INVALID, (column.ty, column.collation), expression)
+    };
+    columns.iter().zip(kinds).enumerate().map(key).collect()
+}
+
+fn without_order(planner: &Planner<'_>, ty: Oid) -> DbError {
+    let name = planner.catalog().type_name(ty, &[PG_CATALOG]);
+    err!(UNDEFINED_FUNCTION, "could not identify an ordering operator for type {name}")
+}
+
 /// A query's own `key_part`s, with compiled expressions.
-pub fn sort_keys(
-    planner: &mut Planner<'_>,
-    groups: &[SortGroup],
-    targets: &[Target],
-    layout: &Layout,
-) -> Result<Vec<(melba_expression::Expression, KeyPart)>> {
+pub fn sort_keys(planner: &mut Planner<'_>, groups: &[SortGroup], targets: &[Target], layout: &Layout) -> Result<Vec<SortKey>> {
     let mut keys = Vec::with_capacity(groups.len());
     for (group, place) in places_of_targets(groups, targets) {
         let expr = &targets[place.ok_or_else(without_target)?].expr;
-        let part = key_part(planner, group, expr)?;
-        keys.push((planner.compile(expr, layout)?, part));
+        let key = (planner.compile(expr, layout)?, key_part(planner, group, expr)?);
+        keys.push(ordered(planner, group.sort, (expr.ty(), expr.collation()), key)?);
     }
     Ok(keys)
 }
@@ -77,19 +135,16 @@ pub fn sorted(
 }
 
 /// Sort keys over computed targets.
-pub fn output_keys(
-    planner: &mut Planner<'_>,
-    groups: &[SortGroup],
-    targets: &[Target],
-    stage: &Stage,
-) -> Result<Vec<(melba_expression::Expression, KeyPart)>> {
+pub fn output_keys(planner: &mut Planner<'_>, groups: &[SortGroup], targets: &[Target], stage: &Stage) -> Result<Vec<SortKey>> {
     let mut keys = Vec::with_capacity(groups.len());
     for (group, place) in places_of_targets(groups, targets) {
         let at = place.ok_or_else(without_target)?;
         let kind = stage.node.kinds[at];
         let ty = targets[at].expr.ty();
         let column = melba_expression::Expression::new(melba_expression::Node::Column(at), ty, kind);
-        keys.push((column, key_part(planner, group, &targets[at].expr)?));
+        let expr = &targets[at].expr;
+        let key = (column, key_part(planner, group, expr)?);
+        keys.push(ordered(planner, group.sort, (expr.ty(), expr.collation()), key)?);
     }
     Ok(keys)
 }

@@ -91,7 +91,7 @@ fn window_stage(
     };
     let start = offset(planner, &window.frame.start)?;
     let end = offset(planner, &window.frame.end)?;
-    let order_type = order.first().map(|(e, _)| e.ty).unwrap_or_default();
+    let order_type = order.first().map(|(e, _)| e.unlabelled().ty).unwrap_or_default();
     let in_range_start = in_range(planner, window.frame.in_range.0, order_type, start.as_ref().map(|s| s.1))?;
     let in_range_end = in_range(planner, window.frame.in_range.1, order_type, end.as_ref().map(|s| s.1))?;
     let mut specs = Vec::with_capacity(functions.len());

@@ -628,14 +628,17 @@ fn compare_nested(ty: &KeyType, a: &Datum, b: &Datum) -> Ordering {
 
 fn compare_arrays(element: &KeyType, a: &Array, b: &Array) -> Ordering {
     let by_elements = a.elements.iter().zip(&b.elements).map(|(x, y)| compare_nested(element, x, y)).find(|o| o.is_ne());
-    by_elements.unwrap_or_else(|| {
-        let shape = |v: &Array| {
-            let lengths: Vec<i32> = v.dims.iter().map(|d| d.length).collect();
-            let bounds: Vec<i32> = v.dims.iter().map(|d| d.lower_bound).collect();
-            (v.elements.len(), v.dims.len(), lengths, bounds)
-        };
-        shape(a).cmp(&shape(b))
-    })
+    by_elements.unwrap_or_else(|| compare_array_shapes(a, b))
+}
+
+/// The order of two arrays whose elements are equal as far as both have them.
+pub fn compare_array_shapes(a: &Array, b: &Array) -> Ordering {
+    let shape = |v: &Array| {
+        let lengths: Vec<i32> = v.dims.iter().map(|d| d.length).collect();
+        let bounds: Vec<i32> = v.dims.iter().map(|d| d.lower_bound).collect();
+        (v.elements.len(), v.dims.len(), lengths, bounds)
+    };
+    shape(a).cmp(&shape(b))
 }
 
 /// Comparison of two values of a kind in its natural order.

@@ -10,7 +10,7 @@ use pg_query::protobuf::{Constraint, IndexElem};
 
 use crate::constraint::row::{bare_constraint, column_numbers, put_constraint};
 use crate::context::Ddl;
-use crate::index::build::{build_index, resolve_key};
+use crate::index::build::{build_index, require_key_order, resolve_key};
 use crate::index::create::{index_name, index_predicate, invalidate_partitioned_index, key_request};
 use crate::index::request::{AccessMethod, IndexRequest, KeyRequest};
 use crate::partition::index::index_partitions;
@@ -108,6 +108,9 @@ pub fn exclusion_operator(ddl: &Ddl<'_>, names: &[&str], ty: Oid, class: Oid) ->
     };
     let operator = ddl.with_context(|c| c.binary_operator(name, ty, ty, -1).cloned())?;
     let catalog = ddl.catalog();
+    if let Some(class) = catalog.access_methods().class(class) {
+        require_key_order(&catalog, class, ty)?;
+    }
     let coercible = |to: Oid| catalog.is_binary_coercible(ty, to);
     let signature = || catalog.operator_signature(&operator, ddl.path());
     if !(coercible(operator.left) && coercible(operator.right)) {

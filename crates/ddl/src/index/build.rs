@@ -42,6 +42,7 @@ pub fn build_index(ddl: &Ddl<'_>, relation: &Relation, request: IndexRequest) ->
         columns.push(new_column(ddl, name, column_type(ddl, &key), -1)?);
         keys.push(key);
     }
+    let has_order = has_key_order(ddl, &request, &keys)?;
     for (number, name) in request.include.iter().zip(names.iter().skip(keys.len())) {
         columns.push(new_column(ddl, name, relation.columns[*number as usize - 1].ty, -1)?);
     }
@@ -69,7 +70,7 @@ pub fn build_index(ddl: &Ddl<'_>, relation: &Relation, request: IndexRequest) ->
         GinColumn::of_index(&ddl.catalog(), &info)?;
     }
     let (kind, storage) = match table_tree {
-        Some(_) if request.method.oid == classes::BRIN => (RelationKind::Index, Storage::None),
+        Some(_) if request.method.oid == classes::BRIN || !has_order => (RelationKind::Index, Storage::None),
         Some(tree) => {
             let tree = ddl.tx().engine.create_index_tree(tree, engine_persistence(relation.persistence))?;
             (RelationKind::Index, Storage::Tree(tree))
@@ -93,6 +94,24 @@ pub fn build_index(ddl: &Ddl<'_>, relation: &Relation, request: IndexRequest) ->
         forget_stated_sizes(ddl, relation)?;
     }
     Ok(oid)
+}
+
+/// Whether keys have the order of an index's classes. An index without that order has no entries, and is never used.
+///
+/// # Errors
+/// 0A000 where such an index would have to find equal values.
+fn has_key_order(ddl: &Ddl<'_>, request: &IndexRequest, keys: &[IndexKey]) -> Result<bool> {
+    let catalog = ddl.catalog();
+    for key in keys {
+        let Some(class) = catalog.access_methods().class(key.opclass) else { continue };
+        let is_kept = matches!(class.method, classes::BTREE | classes::HASH);
+        match require_key_order(&catalog, class, key.ty) {
+            Ok(()) => {}
+            Err(_) if is_kept && !request.unique && !request.primary && !request.constraint.is_valid() => return Ok(false),
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(true)
 }
 
 /// The type of an index's column: of a GIN index, that of the keys of its values; of a hash index, that of PostgreSQL's hash codes.
@@ -168,9 +187,6 @@ pub fn resolve_key(ddl: &Ddl<'_>, relation: &Relation, key: &KeyRequest, method:
             class.ok_or_else(|| no_default_class(ddl, ty, method.name))?
         }
     };
-    if let Some(class) = catalog.access_methods().class(opclass) {
-        require_key_order(&catalog, class, ty)?;
-    }
     let collation_of_key = key.collation.unwrap_or(collation);
     let is_collatable = catalog.type_(ty).is_some_and(|t| t.collation.is_valid());
     if is_collatable && !collation_of_key.is_valid() {

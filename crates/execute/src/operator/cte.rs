@@ -6,8 +6,8 @@ use hashbrown::HashSet;
 use melba_engine::Held;
 use melba_types::{Batch, Datum, Result};
 
-use super::dedup::row_keys;
 use super::pending::{Pending, give};
+use super::sort::encode_keys;
 use crate::key_overhead::KEY_OVERHEAD_BYTES;
 use crate::{ExecContext, Operator};
 use melba_plan::NodeStorage;
@@ -102,9 +102,9 @@ impl RecursiveUnionOp {
     fn accept(&mut self, ctx: &ExecContext, batch: Batch) -> Result<Batch> {
         let batch = match &self.node.distinct {
             None => batch,
-            Some(parts) => {
+            Some(keys) => {
                 let batch = ctx.expand_batch(batch, &self.node.base.kinds)?;
-                let keys = row_keys(&batch, 0..batch.columns.len(), parts);
+                let keys = encode_keys(keys, ctx, &batch)?;
                 let mut kept = Vec::new();
                 let mut bytes = 0;
                 for i in 0..batch.rows {

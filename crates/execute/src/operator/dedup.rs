@@ -7,7 +7,6 @@ use melba_types::{Batch, ByteStrings, Result};
 
 use crate::ExecContext;
 use crate::key_overhead::KEY_OVERHEAD_BYTES;
-use melba_expression::key::KeyPart;
 use melba_plan::NodeStorage;
 use melba_spill::{Partitions, Run, RunReader};
 
@@ -82,19 +81,4 @@ impl Dedup {
         let (batches, memory, disk) = self.used;
         NodeStorage::HashAggregate { batches, memory, disk }
     }
-}
-
-/// The equality keys of a batch's rows over some columns.
-pub(super) fn row_keys(batch: &Batch, columns: impl Iterator<Item = usize> + Clone, parts: &[KeyPart]) -> ByteStrings {
-    let mut keys = ByteStrings { ends: Vec::with_capacity(batch.rows), bytes: Vec::new() };
-    for i in 0..batch.rows {
-        for (column, part) in columns.clone().zip(parts) {
-            part.encode_at(&batch.columns[column], i, &mut keys.bytes);
-        }
-        keys.ends.push(keys.bytes.len() as u32);
-        if i == 0 {
-            keys.reserve_like_first(batch.rows - 1);
-        }
-    }
-    keys
 }

@@ -6,8 +6,9 @@ use hashbrown::HashMap;
 use melba_engine::Held;
 use melba_types::{Batch, ByteStrings, Column, ColumnData, Result};
 
-use super::dedup::{Dedup, row_keys};
+use super::dedup::Dedup;
 use super::pending::{Pending, give};
+use super::sort::encode_keys;
 use crate::key_overhead::KEY_OVERHEAD_BYTES;
 use crate::{ExecContext, Operator};
 use melba_plan::node::{AppendNode, DistinctNode, SetOpNode};
@@ -72,11 +73,11 @@ impl Operator for DistinctOp {
                     false => return Ok(None),
                 }
             };
-            let keys_of = |batch: &Batch| row_keys(batch, self.node.columns.iter().copied(), &self.node.parts);
+            let keys_of = |batch: &Batch| encode_keys(&self.node.keys, ctx, batch);
             // Rows are passed on in stored form.
             let keys = match batch.is_stored() {
-                true => keys_of(&ctx.expand_batch(batch.clone(), &self.node.input.kinds)?),
-                false => keys_of(&batch),
+                true => keys_of(&ctx.expand_batch(batch.clone(), &self.node.input.kinds)?)?,
+                false => keys_of(&batch)?,
             };
             let kept = if self.node.sorted { self.first_rows(&keys) } else { self.dedup.take(ctx, &batch, &keys)? };
             ctx.check_interrupt()?;
@@ -193,7 +194,7 @@ impl SetOpOp {
             None => {
                 let Some(batch) = self.right.next(ctx, BATCH_ROWS)? else { return Ok(None) };
                 let batch = ctx.expand_batch(batch, &self.node.right.kinds)?;
-                let keys = row_keys(&batch, 0..batch.columns.len(), &self.node.parts);
+                let keys = encode_keys(&self.node.keys, ctx, &batch)?;
                 Ok(Some(Counted { keys, counts: vec![1; batch.rows] }))
             }
         }
@@ -240,7 +241,7 @@ impl SetOpOp {
         let mut lefts = Partitions::new(ctx.resources(), ctx.resources().hash_bytes, level)?;
         while let Some(batch) = self.next_left(ctx)? {
             ctx.check_interrupt()?;
-            let keys = row_keys(&batch, 0..batch.columns.len(), &node.parts);
+            let keys = encode_keys(&node.keys, ctx, &batch)?;
             let parts: Vec<u32> = (0..batch.rows).map(|i| lefts.part_of(keys.get(i))).collect();
             lefts.push(batch, &parts)?;
         }
@@ -271,7 +272,7 @@ impl SetOpOp {
     /// The rows of a batch that pass; `judged`: they did so already, only duplicates are to be found.
     fn passing(&mut self, ctx: &ExecContext, batch: Batch, judged: bool) -> Result<Batch> {
         let node = self.node.clone();
-        let mut keys = row_keys(&batch, 0..batch.columns.len(), &node.parts);
+        let mut keys = encode_keys(&node.keys, ctx, &batch)?;
         let mut batch = batch;
         if !judged {
             let kept: Vec<u32> = (0..batch.rows as u32).filter(|i| self.passes(keys.get(*i as usize))).collect();

@@ -93,7 +93,7 @@ impl Layout {
         }
         columns.push(Column::new(ColumnData::Bytes(encode_keys(&node.order, ctx, rows)?)));
         if let [(e, _)] = &node.order[..] {
-            columns.push(e.eval_batch(ctx, rows)?);
+            columns.push(e.unlabelled().eval_batch(ctx, rows)?);
         }
         Ok(Batch { columns, rows: rows.rows })
     }

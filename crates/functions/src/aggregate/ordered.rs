@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use melba_fmgr::{Aggregate, AggregateFn, CallInfo, order, registry};
+use melba_fmgr::value_order::Comparison;
+use melba_fmgr::{Aggregate, AggregateFn, CallInfo, registry};
 use melba_types::{Array, Datum, DbError, Oid, Result, err};
 
 use super::any;
@@ -146,7 +147,7 @@ impl Aggregate for Mode {
             Datum::Null => false,
             run => {
                 let ty = call.arg_types.last().copied().unwrap_or(call.return_type);
-                melba_types::key::compare(&order::key_type(call.session, ty, call.collation)?, run, v).is_eq()
+                Comparison::of_type(call, ty, call.collation)?.compare(run, v)?.is_eq()
             }
         };
         if equal {
@@ -203,7 +204,7 @@ impl Hypothetical {
             let equal = match (a.is_null(), b.is_null()) {
                 (false, false) => {
                     let ty = call.arg_types.get(i).copied().unwrap_or(Oid::INVALID);
-                    melba_types::key::compare(&order::key_type(call.session, ty, call.collation)?, a, b).is_eq()
+                    Comparison::of_type(call, ty, call.collation)?.compare(a, b)?.is_eq()
                 }
                 (a, b) => a == b,
             };

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use melba_fmgr::value_order::Comparison;
 use melba_fmgr::{CallInfo, ScalarFn, lookup, order};
 use melba_types::array::{DIMENSIONS_MAX, ELEMENTS_MAX, element_count};
 use melba_types::key::{self, KeyType};
@@ -96,12 +97,11 @@ fn element_key(call: &CallInfo<'_>, element_type: Oid) -> Result<KeyType> {
     order::key_type(call.session, element_type, call.collation)
 }
 
-/// Equality that takes nulls as equal.
-fn same(key: &KeyType, a: &Datum, b: &Datum) -> bool {
-    match (a.is_null(), b.is_null()) {
-        (false, false) => key::compare(key, a, b).is_eq(),
-        (a, b) => a == b,
-    }
+/// Which elements are equal to a value; nulls are equal.
+fn same_elements(call: &CallInfo<'_>, array: &Array, value: &Datum) -> Result<Vec<bool>> {
+    let order = Comparison::of_type(call, array.element_type, call.collation)?;
+    let is_same = |e: &Datum| Ok(order.compare_nested(e, value)?.is_eq());
+    array.elements.iter().map(is_same).collect()
 }
 
 fn compare(call: &CallInfo<'_>, a: &[Datum]) -> Result<std::cmp::Ordering> {
@@ -109,8 +109,14 @@ fn compare(call: &CallInfo<'_>, a: &[Datum]) -> Result<std::cmp::Ordering> {
     if x.element_type != y.element_type {
         return Err(err!(DATATYPE_MISMATCH, "cannot compare arrays of different element types"));
     }
-    let key = KeyType::Array(x.element_type, Box::new(element_key(call, x.element_type)?));
-    Ok(key::compare(&key, &a[0], &a[1]))
+    let order = Comparison::of_type(call, x.element_type, call.collation)?;
+    for (v, w) in x.elements.iter().zip(&y.elements) {
+        let by_elements = order.compare_nested(v, w)?;
+        if by_elements.is_ne() {
+            return Ok(by_elements);
+        }
+    }
+    Ok(key::compare_array_shapes(x, y))
 }
 
 fn not_one_dimensional() -> DbError {
@@ -202,10 +208,14 @@ fn position(call: &CallInfo<'_>, a: &[Datum], start: Option<i32>) -> Result<Datu
         return Err(err!(FEATURE_NOT_SUPPORTED, "searching for elements in multidimensional arrays is not supported"));
     }
     let Some(dim) = array.dims.first() else { return Ok(Datum::Null) };
-    let key = element_key(call, array.element_type)?;
+    let order = Comparison::of_type(call, array.element_type, call.collation)?;
     let skip = start.map_or(0, |s| (i64::from(s) - i64::from(dim.lower_bound)).max(0) as usize);
-    let found = array.elements.iter().enumerate().skip(skip).find(|(_, e)| same(&key, e, &a[1]));
-    Ok(found.map_or(Datum::Null, |(i, _)| Datum::Int4(dim.lower_bound + i as i32)))
+    for (i, e) in array.elements.iter().enumerate().skip(skip) {
+        if order.compare_nested(e, &a[1])?.is_eq() {
+            return Ok(Datum::Int4(dim.lower_bound + i as i32));
+        }
+    }
+    Ok(Datum::Null)
 }
 
 fn positions(call: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
@@ -216,9 +226,9 @@ fn positions(call: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     if array.dims.len() > 1 {
         return Err(err!(FEATURE_NOT_SUPPORTED, "searching for elements in multidimensional arrays is not supported"));
     }
-    let key = element_key(call, array.element_type)?;
+    let same = same_elements(call, array, &a[1])?;
     let lower_bound = array.dims.first().map_or(1, |d| d.lower_bound);
-    let found = array.elements.iter().enumerate().filter(|(_, e)| same(&key, e, &a[1]));
+    let found = same.iter().enumerate().filter(|(_, same)| **same);
     Ok(one_dimensional(melba_types::oids::INT4, found.map(|(i, _)| Datum::Int4(lower_bound + i as i32)).collect()))
 }
 
@@ -230,8 +240,8 @@ fn remove(call: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     if array.dims.len() > 1 {
         return Err(err!(FEATURE_NOT_SUPPORTED, "removing elements from multidimensional arrays is not supported"));
     }
-    let key = element_key(call, array.element_type)?;
-    let elements: Vec<Datum> = array.elements.iter().filter(|e| !same(&key, e, &a[1])).cloned().collect();
+    let same = same_elements(call, array, &a[1])?;
+    let elements: Vec<Datum> = array.elements.iter().zip(&same).filter(|(_, same)| !**same).map(|(e, _)| e.clone()).collect();
     let mut dims = array.dims.clone();
     if let Some(d) = dims.first_mut() {
         d.length = elements.len() as i32;
@@ -244,8 +254,8 @@ fn replace(call: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
         return Ok(Datum::Null);
     }
     let array = a[0].as_array();
-    let key = element_key(call, array.element_type)?;
-    let elements = array.elements.iter().map(|e| if same(&key, e, &a[1]) { a[2].clone() } else { e.clone() }).collect();
+    let same = same_elements(call, array, &a[1])?;
+    let elements = array.elements.iter().zip(&same).map(|(e, same)| if *same { a[2].clone() } else { e.clone() }).collect();
     Ok(with_dims(array, array.dims.clone(), elements))
 }
 

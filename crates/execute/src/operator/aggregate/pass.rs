@@ -566,9 +566,11 @@ fn order(node: &AggregateNode, ctx: &ExecContext, groups: &mut Groups) -> Result
     }
     let key_of = |number: u32| -> Result<Vec<u8>> {
         let mut key = Vec::new();
-        for (i, part) in node.parts.iter().enumerate() {
+        for i in 0..node.groups.len() - node.labels.len() {
+            // Values that functions order have a label instead.
+            let i = node.labels.iter().find(|(of, _)| *of == i).map_or(i, |(_, label)| *label);
             if node.sets[groups.set_of(number)].contains(&i) {
-                part.encode(&ctx.expand(groups.keys[i].get(number as usize), node.groups[i].kind)?, &mut key);
+                node.parts[i].encode(&ctx.expand(groups.keys[i].get(number as usize), node.groups[i].kind)?, &mut key);
             } else {
                 key.push(u8::MAX);
             }
