@@ -9,7 +9,7 @@ use melba_sql::session::backends::Backends;
 use melba_sql::session::client::Client as _;
 use melba_sql::session::context::SessionState;
 use melba_sql::session::{STACK_BYTES, Session};
-use melba_threads::Scheduler;
+use melba_threads::{Scheduler, priority};
 
 use crate::connection::Connection;
 use crate::poller::Poller;
@@ -199,6 +199,18 @@ impl World for Machine {
 
     fn release(&self, thread: i32) {
         self.processors.release(thread);
+    }
+
+    fn lower_priority(&self, thread: i32) {
+        priority::lower(thread);
+    }
+
+    fn lower_helpers(&self) {
+        priority::lower_helpers();
+    }
+
+    fn processor_time(&self, thread: i32) -> Duration {
+        priority::processor_time(thread)
     }
 
     fn processor_of(&self, socket: &RawFd) -> Option<usize> {

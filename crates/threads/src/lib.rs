@@ -7,6 +7,7 @@
 #[cfg(feature = "shuttle")]
 pub mod checker;
 pub mod planted;
+pub mod priority;
 mod scheduler;
 mod sync;
 mod wait;

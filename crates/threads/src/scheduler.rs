@@ -8,6 +8,7 @@ use std::io::Result;
 use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
+use crate::priority;
 use crate::sync::sleep;
 
 /// Serves threads that wait.
@@ -70,7 +71,7 @@ impl<T> Running<T> {
     }
 }
 
-/// Threads of a scope, with the scheduler to notify of them.
+/// Threads of a scope, which help one statement to compute, with the scheduler to notify of them.
 pub struct Threads<'scope, 'env> {
     scope: &'scope Scope<'scope, 'env>,
     scheduler: &'env dyn Scheduler,
@@ -90,7 +91,7 @@ pub fn scope<'env, T>(scheduler: &'env dyn Scheduler, f: impl for<'scope> FnOnce
 
 impl<'scope, 'env> Threads<'scope, 'env> {
     pub fn spawn<T: Send + 'scope>(&self, body: impl FnOnce() -> T + Send + 'scope) -> Scoped<'scope, 'env, T> {
-        Scoped { handle: self.scope.spawn(body), scheduler: self.scheduler }
+        Scoped { handle: self.scope.spawn(as_helper(body)), scheduler: self.scheduler }
     }
 
     /// Starts a thread with a stack of `bytes`.
@@ -102,8 +103,15 @@ impl<'scope, 'env> Threads<'scope, 'env> {
         stack_bytes: usize,
         body: impl FnOnce() -> T + Send + 'scope,
     ) -> Result<Scoped<'scope, 'env, T>> {
-        let handle = Builder::new().stack_size(stack_bytes).spawn_scoped(self.scope, body)?;
+        let handle = Builder::new().stack_size(stack_bytes).spawn_scoped(self.scope, as_helper(body))?;
         Ok(Scoped { handle, scheduler: self.scheduler })
+    }
+}
+
+fn as_helper<T>(body: impl FnOnce() -> T) -> impl FnOnce() -> T {
+    move || {
+        let _helper = priority::Helper::new();
+        body()
     }
 }
 

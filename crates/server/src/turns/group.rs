@@ -85,6 +85,8 @@ pub(super) struct GroupState<S> {
     pub is_starting: bool,
     /// The monitor's tick at which the owner began its current work.
     pub busy_since: u64,
+    /// Turns since the monitor has last asked for them.
+    turns: usize,
     /// Threads that wait to be called; the last one is the warmest.
     pub spares: Vec<Arc<Worker>>,
     pub is_stopped: bool,
@@ -130,6 +132,7 @@ impl<W: World> Group<W> {
                 is_polling: false,
                 is_starting: false,
                 busy_since: 0,
+                turns: 0,
                 spares: Vec::new(),
                 is_stopped: false,
                 ready: VecDeque::new(),
@@ -187,6 +190,7 @@ impl<W: World> Group<W> {
             return Next::Commit(state.take_committing());
         }
         if let Some(seat) = state.ready.pop_front() {
+            state.turns += 1;
             return Next::Serve(seat);
         }
         if commits && state.committing.len() == state.seats.len() {
@@ -342,6 +346,11 @@ impl<S: Served> GroupState<S> {
     fn take_committing(&mut self) -> Vec<Box<Seat<S>>> {
         self.commit_rounds = 0;
         std::mem::take(&mut self.committing)
+    }
+
+    /// The turns that were begun since the last call.
+    pub fn take_turns(&mut self) -> usize {
+        std::mem::take(&mut self.turns)
     }
 
     /// The group's owner may be another from now on.

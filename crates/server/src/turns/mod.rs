@@ -64,6 +64,8 @@ type SeatOf<W> = Box<Seat<<W as World>::Served>>;
 
 /// Statements that run longer give the group away.
 const TICK: Duration = Duration::from_millis(5);
+/// With as many turns a tick the connections need the processors that long statements have: a thousand a second.
+const MANY_TURNS: usize = 5;
 /// Ticks between two checks for sessions that wait too long.
 const IDLE_TICKS: u64 = 8;
 /// Turns that take longer gain little from being near their client.
@@ -352,7 +354,12 @@ impl<W: World> Turns<W> {
         while !self.stopped.load(Ordering::SeqCst) {
             self.world.sleep(TICK);
             let now = self.tick.fetch_add(1, Ordering::Relaxed) + 1;
-            self.groups.iter().for_each(|group| self.help(group, now));
+            let turns: usize = self.groups.iter().map(|group| group.state.lock().take_turns()).sum();
+            let is_crowded = turns >= MANY_TURNS;
+            if is_crowded {
+                self.world.lower_helpers();
+            }
+            self.groups.iter().for_each(|group| self.help(group, now, is_crowded));
             if now.is_multiple_of(IDLE_TICKS) {
                 self.groups.iter().for_each(|group| group.end_idle(&self.world));
             }

@@ -1,6 +1,8 @@
 //! The threads of the groups: owners, threads that serve a connection whose statement waits or runs long, and spare ones.
 //!
-//! A thread stays with its group, and is bound to the group's processor except during long work.
+//! A thread stays with its group, and is bound to the group's processor except during long work. Beside many
+//! short turns one that has computed for long gets a low priority, so that those have the processors first. It ends with its work, because a
+//! priority cannot be raised.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -10,8 +12,8 @@ use melba_threads::Scheduler;
 
 use super::Turns;
 use super::group::{Group, GroupState, WorkerId};
-use super::sync::Condvar;
-use super::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use super::sync::atomic::{AtomicI32, Ordering};
+use super::sync::{Condvar, Mutex};
 use super::world::World;
 
 /// A thread of a group.
@@ -19,12 +21,21 @@ pub(super) struct Worker {
     pub id: WorkerId,
     /// The kernel's number; 0 before the thread runs.
     thread: AtomicI32,
-    /// The monitor's tick at which it gave its group away, while it still serves a connection; 0: it has nothing to do with one.
-    away_since: AtomicU64,
-    /// It may run on any processor.
-    is_unbound: AtomicBool,
+    away: Mutex<Away>,
     /// It is no longer a spare thread, or everything has stopped.
     pub wake: Condvar,
+}
+
+/// What a thread does that has given its group away.
+#[derive(Default)]
+struct Away {
+    /// The monitor's tick at which it gave it away, while it still serves a connection; 0: it has nothing to do with one.
+    since: u64,
+    /// It may run on any processor.
+    is_unbound: bool,
+    /// Its processor time when the monitor found it to be away for long.
+    time: Option<Duration>,
+    has_low_priority: bool,
 }
 
 /// The group that a thread owns, or has just owned.
@@ -48,16 +59,12 @@ enum Given {
 const SPARES_KEPT: usize = 4;
 /// Others end when they were not needed for this long.
 const SPARE_TIME: Duration = Duration::from_secs(10);
+/// The processor time of a statement, after its first ticks, from which on it leaves the processors to others.
+const LONG_WORK: Duration = Duration::from_millis(10);
 
 impl Worker {
     fn new(id: WorkerId) -> Arc<Worker> {
-        Arc::new(Worker {
-            id,
-            thread: AtomicI32::new(0),
-            away_since: AtomicU64::new(0),
-            is_unbound: AtomicBool::new(false),
-            wake: Condvar::new(),
-        })
+        Arc::new(Worker { id, thread: AtomicI32::new(0), away: Mutex::new(Away::default()), wake: Condvar::new() })
     }
 }
 
@@ -74,7 +81,7 @@ impl<W: World> Turns<W> {
     pub(super) fn give(self: &Arc<Self>, group: &Arc<Group<W>>, from: &Worker) -> bool {
         let given = self.give_if(group, |state| state.may_be_given(Some(from.id)), Some(from.id));
         if given == Given::Yes {
-            from.away_since.store(self.tick.load(Ordering::Relaxed), Ordering::Relaxed);
+            from.away.lock().since = self.tick.load(Ordering::Relaxed);
         }
         given != Given::NoThread
     }
@@ -136,11 +143,11 @@ impl<W: World> Turns<W> {
             if catch_unwind(AssertUnwindSafe(|| self.own(&group, &worker))).is_err() {
                 self.world.note_panic();
             }
-            worker.away_since.store(0, Ordering::Relaxed);
-            if worker.is_unbound.swap(false, Ordering::Relaxed) {
+            let away = std::mem::take(&mut *worker.away.lock());
+            if away.is_unbound {
                 self.world.bind(group.index);
             }
-            if !group.is_called(&worker) {
+            if !group.is_called(&worker, away.has_low_priority) {
                 group.forget(&worker);
                 self.world.set_scheduler(None);
                 return;
@@ -148,9 +155,9 @@ impl<W: World> Turns<W> {
         }
     }
 
-    /// Gives a group away whose owner has been busy for long, and lets those threads run anywhere whose statements take long.
-    /// `now`: the monitor's tick.
-    pub(super) fn help(self: &Arc<Self>, group: &Arc<Group<W>>, now: u64) {
+    /// Gives a group away whose owner has been busy for long, and looks after the threads whose statements take long.
+    /// `now`: the monitor's tick; `is_crowded`: the server has many short turns.
+    pub(super) fn help(self: &Arc<Self>, group: &Arc<Group<W>>, now: u64, is_crowded: bool) {
         let workers = group.workers.lock().clone();
         let busy = {
             let state = group.state.lock();
@@ -160,12 +167,31 @@ impl<W: World> Turns<W> {
             // It may have come back, and continued with other work, meanwhile.
             let may = |state: &GroupState<W::Served>| state.may_be_given(busy) && state.is_busy_for_long(now);
             if self.give_if(group, may, busy) == Given::Yes {
-                owner.away_since.store(now, Ordering::Relaxed);
+                owner.away.lock().since = now;
             }
         }
-        for worker in workers.iter().filter(|worker| is_long(worker.away_since.load(Ordering::Relaxed), now)) {
-            if !worker.is_unbound.swap(true, Ordering::Relaxed) {
-                self.world.release(worker.thread.load(Ordering::Relaxed));
+        workers.iter().for_each(|worker| self.look_after(worker, now, is_crowded));
+    }
+
+    /// Lets a thread run anywhere whose statement takes long, and with low priority if it computes for long where others need the
+    /// processors.
+    fn look_after(&self, worker: &Worker, now: u64, is_crowded: bool) {
+        // The thread waits for this lock before it becomes a spare one.
+        let mut away = worker.away.lock();
+        if !is_long(away.since, now) {
+            return;
+        }
+        let thread = worker.thread.load(Ordering::Relaxed);
+        if !away.is_unbound {
+            away.is_unbound = true;
+            self.world.release(thread);
+        }
+        if is_crowded && !away.has_low_priority {
+            let time = self.world.processor_time(thread);
+            let before = *away.time.get_or_insert(time);
+            if time >= before + LONG_WORK {
+                away.has_low_priority = true;
+                self.world.lower_priority(thread);
             }
         }
     }
@@ -187,11 +213,14 @@ impl<W: World> Group<W> {
         self.workers.lock().retain(|other| !Arc::ptr_eq(other, worker));
     }
 
-    /// Waits until the thread is to own its group again; false when it is not needed any more.
-    fn is_called(&self, worker: &Arc<Worker>) -> bool {
+    /// Waits until the thread is to own its group again; false when it is not needed any more, or `ends` with its work.
+    fn is_called(&self, worker: &Arc<Worker>, ends: bool) -> bool {
         let is_spare = |state: &GroupState<W::Served>| state.spares.iter().any(|spare| Arc::ptr_eq(spare, worker));
         let mut state = self.state.lock();
         if !state.is_stopped && state.owner != Some(worker.id) {
+            if ends {
+                return false;
+            }
             state.spares.push(Arc::clone(worker));
         }
         while is_spare(&state) {
@@ -226,7 +255,7 @@ impl<W: World> Scheduler for Owned<W> {
 
     /// A thread that starts another, which inherits the processors that it may use, may use all.
     fn before_thread(&self) {
-        self.worker.is_unbound.store(true, Ordering::Relaxed);
+        self.worker.away.lock().is_unbound = true;
         self.turns.world.release(0);
     }
 }

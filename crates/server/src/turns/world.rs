@@ -120,6 +120,15 @@ pub(crate) trait World: Send + Sync + Sized + 'static {
     /// Lets a thread (0: this one) run anywhere.
     fn release(&self, thread: i32);
 
+    /// Lets the kernel prefer other threads to this one, for as long as it lives.
+    fn lower_priority(&self, thread: i32);
+
+    /// The same for all threads that help statements.
+    fn lower_helpers(&self);
+
+    /// The processor time that a thread has used.
+    fn processor_time(&self, thread: i32) -> Duration;
+
     /// The index of the processor on which a socket's client runs.
     fn processor_of(&self, socket: &Self::Socket) -> Option<usize>;
 

@@ -198,6 +198,14 @@ impl World for Model {
 
     fn release(&self, _: i32) {}
 
+    fn lower_priority(&self, _: i32) {}
+
+    fn lower_helpers(&self) {}
+
+    fn processor_time(&self, _: i32) -> Duration {
+        Duration::from_millis(random(50) as u64)
+    }
+
     fn processor_of(&self, _: &Arc<Socket>) -> Option<usize> {
         Some(random(self.0.options.groups))
     }
