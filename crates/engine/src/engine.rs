@@ -285,14 +285,15 @@ impl Engine {
     }
 
     /// The parts of memory that the engine counts.
-    pub fn memory(&self) -> [MemoryPart; 4] {
+    pub fn memory(&self) -> [MemoryPart; 5] {
         let (store, queries, options) = (&self.shared.store, self.query_memory(), &self.shared.options);
-        let cache = &store.files.cache;
+        let (cache, samples) = (&store.files.cache, &self.shared.queries.samples);
         [
             // While one half is flushed, the other is written.
             MemoryPart { name: "row store", used: store.row_store_bytes(), limit: 2 * options.row_store_bytes() },
             MemoryPart { name: "block cache", used: cache.statistics().bytes as u64, limit: cache.capacity_bytes() as u64 },
             MemoryPart { name: "memory tables", used: store.memory_tables_bytes(), limit: options.memory_tables_bytes() },
+            MemoryPart { name: "samples", used: samples.bytes() as u64, limit: samples.limit() as u64 },
             MemoryPart { name: "queries", used: queries.reserved(), limit: queries.limit() },
         ]
     }

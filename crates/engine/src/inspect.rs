@@ -8,6 +8,7 @@ use melba_types::TreeId;
 use melba_vfs::Directory;
 
 use crate::engine::Engine;
+use crate::samples::{Drawing, TableSample};
 
 impl Engine {
     /// The statistics of a column, counted from 0, over all of a table's segments; `None` for an index, and for a column that no
@@ -22,6 +23,24 @@ impl Engine {
             groups.filter_map(move |(i, group)| Some((group.rows as u64, reader.statistics(i, column)?)))
         });
         Some(ColumnEstimate::new(kind, chunks))
+    }
+
+    /// Some rows of a table's segments, of which `columns` are given, counted from 0; `None` for an index, and when no rows are in
+    /// segments.
+    pub fn tree_sample(&self, tree: TreeId, columns: &[usize]) -> Option<TableSample> {
+        let drawing = {
+            let tree = self.shared.store.tree(tree).ok()?;
+            let levels = tree.as_table()?.levels.read();
+            Drawing::new(levels.runs.iter().map(|run| (run.segment.file, Arc::clone(&run.reader))))
+        };
+        let cold = &self.shared.store.files.cold;
+        let is_cold = |file| cold.is_used() && cold.is_cold(file);
+        let mut columns = self.shared.queries.samples.columns(tree, &drawing, columns, is_cold);
+        let drawn = columns.iter().flatten().next().map_or(0, |column| column.values.len());
+        // A segment that has become cold since another column was drawn.
+        columns.iter_mut().for_each(|column| *column = column.take().filter(|column| column.values.len() == drawn));
+        let (is_complete, cluster_rows) = (drawing.is_complete(), drawing.cluster_rows());
+        (drawn > 0).then_some(TableSample { rows: drawn, is_complete, cluster_rows, columns })
     }
 
     /// Makes a damaged data directory openable, with the data that can still be read; returns a list of the losses. No engine may

@@ -17,10 +17,14 @@ use crate::moves::Moves;
 use crate::options::EngineOptions;
 use crate::recovery::{RecoveryProgress, recover};
 use crate::runtime::Runtime;
+use crate::samples::Samples;
 use crate::scan_counts::AllScans;
 use crate::serializable::Serializable;
 use crate::snapshot::Snapshots;
 use crate::write_set::{ChangeKind, WriteSet};
+
+/// Samples of tables may take the block cache's bytes divided by this.
+const SAMPLES_SHARE: usize = 32;
 
 /// See the module.
 pub(crate) struct Shared {
@@ -44,6 +48,7 @@ pub(crate) struct Queries {
     pub memory: Arc<MemoryBudget>,
     pub temp: Arc<TempFiles>,
     pub scans: AllScans,
+    pub samples: Samples,
 }
 
 impl Shared {
@@ -72,7 +77,12 @@ impl Shared {
         store.all_trees().iter().for_each(|tree| merger.note_flushed(tree));
         Ok(Shared {
             background: Arc::new(Background::new(&options, &runtime, &store, &pipeline, &flusher, &merger)),
-            queries: Queries { memory: MemoryBudget::new(options.query_bytes), temp, scans: AllScans::default() },
+            queries: Queries {
+                memory: MemoryBudget::new(options.query_bytes),
+                temp,
+                scans: AllScans::default(),
+                samples: Samples::new(store.files.cache.capacity_bytes() / SAMPLES_SHARE),
+            },
             options,
             runtime,
             store,

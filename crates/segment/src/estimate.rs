@@ -10,6 +10,8 @@ use crate::statistics::{Bounds, Statistics, number_of};
 
 /// Chunks that cover a value less often than this, on average, lie beside each other.
 const BESIDE_EACH_OTHER: f64 = 1.5;
+/// With fewer chunks, the values between a chunk's bounds are too many to count as evenly spread.
+const ORDERED_CHUNKS_MIN: usize = 8;
 /// A chunk with more distinct values a row than this tells nothing about their total number.
 const UNIQUE_SHARE: f64 = 0.98;
 /// Digits, letters: a bound with one of a class says that the column has the others, too (PostgreSQL's convert_string_to_scalar).
@@ -117,6 +119,11 @@ impl ColumnEstimate {
         width > self.distinct * places && depth(&self.spans, self.spans.len()) >= BESIDE_EACH_OTHER
     }
 
+    /// Whether many chunks have their values beside each other: shares of ranges are known well.
+    pub fn is_ordered(&self) -> bool {
+        self.spans.len() >= ORDERED_CHUNKS_MIN && depth(&self.spans, self.spans.len()) < BESIDE_EACH_OTHER
+    }
+
     /// Whether no value can be at a point.
     pub fn excludes(&self, point: Point<'_>) -> bool {
         let place = match point {
@@ -215,10 +222,11 @@ fn distinct(kind: Kind, counts: &[(f64, f64)], spans: &[Span]) -> f64 {
         return *distinct;
     }
     let depth = depth(spans, counts.len());
-    let of_chunk = |(values, distinct): &(f64, f64)| {
-        if depth < BESIDE_EACH_OTHER { *distinct } else { distinct_of_sample(*values, *distinct) }
+    let all = if depth < BESIDE_EACH_OTHER {
+        counts.iter().map(|(_, distinct)| distinct).sum::<f64>() / depth
+    } else {
+        distinct_of_samples(counts) * counts.len() as f64 / depth
     };
-    let all = counts.iter().map(of_chunk).sum::<f64>() / depth;
     let is_integer = matches!(kind, Kind::Bool | Kind::Int2 | Kind::Int4 | Kind::Int8 | Kind::Char);
     let most = extent(spans).filter(|_| is_integer).map_or(values, |(min, max)| values.min(max - min + 1.0));
     all.min(most)
@@ -239,14 +247,17 @@ fn depth(spans: &[Span], chunks: usize) -> f64 {
     }
 }
 
-/// The size of a set of which `values` random draws hit `distinct` members: D with D * (1 - exp(-values / D)) = distinct.
-fn distinct_of_sample(values: f64, distinct: f64) -> f64 {
+/// The size of a set from which each chunk's values were drawn at random: D with the sum of D * (1 - exp(-values / D)) = distinct values.
+/// All chunks count together: those of few rows, and errors of their counts, say little by themselves.
+fn distinct_of_samples(counts: &[(f64, f64)]) -> f64 {
+    let (values, distinct) = counts.iter().fold((0.0, 0.0), |sum, count| (sum.0 + count.0, sum.1 + count.1));
     if distinct >= values * UNIQUE_SHARE {
         return f64::INFINITY;
     }
-    let met = |set: f64| set * (1.0 - (-values / set).exp());
-    let (mut low, mut high) = (distinct, values * 64.0);
-    for _ in 0..50 {
+    let met = |set: f64| counts.iter().map(|(values, _)| set * (1.0 - (-values / set).exp())).sum::<f64>();
+    // The fewest are those of one chunk.
+    let (mut low, mut high) = (counts.iter().map(|count| count.1).fold(1.0, f64::max), values * 64.0);
+    for _ in 0..30 {
         let middle = (low + high) / 2.0;
         if met(middle) < distinct { low = middle } else { high = middle }
     }
@@ -287,6 +298,12 @@ mod tests {
             about(ints(&chunks).distinct, of as f64);
             assert!(ints(&chunks).is_sparse(0.5) && !ints(&chunks).is_sparse(2.0));
         }
+    }
+
+    #[test]
+    fn a_chunk_of_few_rows_says_little_of_the_others() {
+        let chunks: Vec<Vec<i64>> = (0..20).map(|c| draws(if c == 19 { 50 } else { 30_000 }, 100_000, c + 1)).collect();
+        about(ints(&chunks).distinct, 100_000.0);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::serving::Serving;
 
-const PARTS: [&str; 6] = ["process", "row store", "block cache", "memory tables", "queries", "other"];
+const PARTS: [&str; 7] = ["process", "row store", "block cache", "memory tables", "samples", "queries", "other"];
 
 /// Bytes in use, and the limit, of each part.
 fn parts(client: &mut postgres::Client) -> Vec<(i64, Option<i64>)> {

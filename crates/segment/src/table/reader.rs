@@ -235,6 +235,16 @@ impl TableSegmentReader {
         chunk.encoding.read_rows(&chunk, rows, held, &mut ValueOut { column: out, kind: chunk.kind, scale: chunk.scale })
     }
 
+    /// Whether the row at `position` is a tombstone.
+    pub fn is_tombstone(&self, position: Position) -> Result<bool> {
+        self.tombstone_at(position.group as usize, position.row as usize)
+    }
+
+    /// Whether the values of a column lie in a dense section.
+    pub fn is_dense(&self, column: usize) -> bool {
+        self.sections.iter().any(|section| section.column == column)
+    }
+
     /// Calls `each` with a value that lies uncompressed in blocks of byte strings: a frame of a large value. `None` when it is null.
     ///
     /// # Panics
