@@ -57,6 +57,7 @@ mod pushdown;
 mod query;
 mod recheck;
 mod rels;
+mod sampled;
 mod search_cycle;
 mod selectivity;
 mod set_operation;
@@ -75,7 +76,8 @@ pub mod zone_filter;
 use std::sync::Arc;
 
 use melba_catalog::Catalog;
-use melba_engine::ColumnEstimate;
+use melba_engine::{ColumnEstimate, Engine, TableSample};
+use melba_expression::{Evaluation, NoSubPlans};
 use melba_fmgr::Session;
 use melba_types::{Result, TreeId};
 
@@ -88,20 +90,24 @@ use melba_tree::Query;
 
 /// The planner's questions about stored data.
 pub trait Statistics {
+    fn engine(&self) -> &Engine;
+
+    /// To compute conditions for sampled rows; `None` when no transaction is open.
+    fn evaluation(&self) -> Option<Evaluation<NoSubPlans>>;
+
     /// Rows of a table, roughly.
-    fn rows(&self, tree: TreeId) -> f64;
-
-    /// A column's statistics over segments, counted from 0; `None` when there are none.
-    fn column(&self, tree: TreeId, column: usize) -> Option<ColumnEstimate>;
-}
-
-impl Statistics for melba_engine::Engine {
     fn rows(&self, tree: TreeId) -> f64 {
-        self.tree_rows_estimate(tree) as f64
+        self.engine().tree_rows_estimate(tree) as f64
     }
 
+    /// A column's statistics over segments, counted from 0; `None` when there are none.
     fn column(&self, tree: TreeId, column: usize) -> Option<ColumnEstimate> {
-        self.tree_column_estimate(tree, column)
+        self.engine().tree_column_estimate(tree, column)
+    }
+
+    /// Some rows of a table's segments; `None` when it has none.
+    fn sample(&self, tree: TreeId, columns: &[usize]) -> Option<TableSample> {
+        self.engine().tree_sample(tree, columns)
     }
 }
 

@@ -13,6 +13,7 @@ use super::layout::Layout;
 use super::member::Member;
 use super::modify_node::Routines;
 use super::node::*;
+use super::sampled::{Evaluated, Frequent};
 use super::{Plan, PlanInputs};
 use melba_expression::Expression;
 use melba_expression::{Compiler, Resolved, Routine, Scope};
@@ -21,8 +22,16 @@ use melba_tree::{Const, Expr, OutputColumn, Query, RangeEntry, Sublink, Var};
 /// Table scans above this make planning cheap in comparison.
 const LONG_SCAN_COST: f64 = 100.0;
 
-/// The statistics that a query level has read, by entry and column.
-pub(super) type Estimates = RefCell<HashMap<(usize, usize), Option<Rc<ColumnEstimate>>>>;
+/// By entry and column.
+type ByColumn<T> = RefCell<HashMap<(usize, usize), Option<Rc<T>>>>;
+
+/// The statistics that a query level has read.
+#[derive(Default)]
+pub(super) struct Estimates {
+    pub columns: ByColumn<ColumnEstimate>,
+    pub frequent: ByColumn<Frequent>,
+    pub evaluated: RefCell<Evaluated>,
+}
 
 /// A query being planned.
 #[derive(Default)]

@@ -13,6 +13,7 @@ use super::default_selectivity::{EQUAL, OTHER, RANGE};
 use super::pattern::{like_exact, like_prefix, regex_exact, regex_prefix};
 use super::planner::{Nothing, Planner};
 use super::rels::{Rels, contains_sublink, rels_of};
+use super::sampled::{Passing, frequent, passing};
 use melba_expression::Compiler;
 use melba_tree::{BooleanTest, Expr, OperatorCall, RangeKind, ScalarArrayExpr};
 
@@ -33,6 +34,8 @@ const SUBSTRING: Oid = Oid(936);
 const LEFT: Oid = Oid(3060);
 /// As many places a group as an aggregate has in an array at most.
 const SPARSE_PLACES: f64 = 16.0;
+/// Of smaller tables the rules are good enough.
+const SAMPLED_ROWS_MIN: f64 = 500.0;
 /// Microseconds per day.
 const DAY_MICROS: f64 = 86_400_000_000.0;
 
@@ -90,9 +93,66 @@ fn selectivity(planner: &Planner<'_>, condition: &Expr) -> f64 {
     }
 }
 
-/// The share of rows that pass all conditions. They count as independent, except the two ends of one range and equalities on
-/// columns whose dependence ANALYZE has measured for a statistics object.
+/// The share of rows that pass all conditions. Those on one table are evaluated for sampled rows, as far as possible.
 pub fn conjunction<'e>(planner: &Planner<'_>, conditions: impl IntoIterator<Item = &'e Expr>) -> f64 {
+    let conditions: Vec<&Expr> = conditions.into_iter().collect();
+    let mut rest = Vec::new();
+    let mut by_entry: Vec<(usize, Vec<(&Expr, Rc<Passing>)>)> = Vec::new();
+    for condition in &conditions {
+        let Some((entry, passing)) = sampled(planner, condition, &conditions) else {
+            rest.push(*condition);
+            continue;
+        };
+        match by_entry.iter_mut().find(|(of, _)| *of == entry) {
+            Some((_, all)) => all.push((condition, passing)),
+            None => by_entry.push((entry, vec![(condition, passing)])),
+        }
+    }
+    let shares = by_entry.iter().map(|(_, all)| sampled_share(planner, all));
+    shares.product::<f64>() * by_rules(planner, rest)
+}
+
+/// The sampled rows that pass a condition on one table, where the rules are no better: they suffice when a row is found by a key,
+/// or no value is frequent, or when a range is of a column that the table is in the order of.
+fn sampled(planner: &Planner<'_>, condition: &Expr, all: &[&Expr]) -> Option<(usize, Rc<Passing>)> {
+    let rels = rels_of(condition);
+    let entry = (rels.count_ones() == 1).then(|| rels.trailing_zeros() as usize).filter(|entry| *entry < 127)?;
+    let equal_to_value = all.iter().filter_map(|c| equal_column(planner, c)).filter(|(of, _)| *of == entry);
+    if table_rows(planner, table_of(planner, entry)?) < SAMPLED_ROWS_MIN
+        || key_rows(planner, entry, equal_to_value.map(|(_, column)| column)) > 0.0
+    {
+        return None;
+    }
+    let is_even = match condition {
+        Expr::Operator(op) if planner.catalog().is_equality(op.operator) => {
+            equal_column(planner, condition).is_some_and(|at| frequent(planner, at).is_some_and(|f| f.shares.is_empty()))
+        }
+        Expr::Operator(op) => range_end(planner, op).is_some_and(|(at, _, below)| {
+            below.is_some() && estimate(planner, at.0, at.1).is_some_and(|estimate| estimate.is_ordered())
+        }),
+        _ => false,
+    };
+    if is_even { None } else { Some((entry, passing(planner, entry, condition)?)) }
+}
+
+/// The share of a table's rows that pass some conditions. The sample decides; where few of its rows pass, it bounds the product of the
+/// single shares.
+fn sampled_share(planner: &Planner<'_>, conditions: &[(&Expr, Rc<Passing>)]) -> f64 {
+    let [(first, all), others @ ..] = conditions else { return 1.0 };
+    if others.is_empty() {
+        return all.share(by_rules(planner, [*first]));
+    }
+    let is_range = |condition: &Expr| matches!(condition, Expr::Operator(op) if range_end(planner, op).is_some());
+    let (sure, unsure): (Vec<_>, Vec<_>) = conditions.iter().partition(|(c, passing)| passing.is_sure() && !is_range(c));
+    let expected = sure.iter().map(|(_, passing)| passing.share(1.0)).product::<f64>()
+        * by_rules(planner, unsure.iter().map(|(condition, _)| *condition));
+    let both = others.iter().skip(1).fold(all.and(&others[0].1), |both, (_, passing)| both.and(passing));
+    both.share(expected)
+}
+
+/// The share of rows that pass all conditions, by rules. They count as independent, except the two ends of one range and equalities on
+/// columns whose dependence ANALYZE has measured for a statistics object.
+fn by_rules<'e>(planner: &Planner<'_>, conditions: impl IntoIterator<Item = &'e Expr>) -> f64 {
     let mut share = 1.0;
     // The ends of ranges by column: whether any is unknown, the share below the upper one and below the lower one.
     let mut ranges: Vec<(ColumnPlace, Option<f64>, Option<f64>, bool)> = Vec::new();
@@ -381,7 +441,17 @@ fn equal(planner: &Planner<'_>, comparison: &ColumnComparison<'_>) -> f64 {
     {
         return least(planner, entry);
     }
-    share_of_value(planner, entry, column)
+    if constant(planner, comparison.value).is_none() {
+        return share_of_value(planner, entry, column);
+    }
+    // The value counts as none of the frequent ones: for those it is evaluated.
+    match (frequent(planner, (entry, column)), distinct_values(planner, entry, column)) {
+        (Some(frequent), Some(distinct)) if !frequent.shares.is_empty() => {
+            let others = (distinct - frequent.shares.len() as f64).max(1.0);
+            ((1.0 - frequent.nulls - frequent.share()) / others).max(least(planner, entry))
+        }
+        _ => share_of_value(planner, entry, column),
+    }
 }
 
 /// The share of rows that have one value of a column.
@@ -477,12 +547,30 @@ fn is_equality(planner: &Planner<'_>, condition: &Expr) -> bool {
 }
 
 fn equality_of_columns(planner: &Planner<'_>, a: (usize, usize), b: (usize, usize), rows: f64) -> f64 {
-    let most = match (distinct_values(planner, a.0, a.1), distinct_values(planner, b.0, b.1)) {
+    let distinct = (distinct_values(planner, a.0, a.1), distinct_values(planner, b.0, b.1));
+    let most = match distinct {
         (Some(a), Some(b)) => a.max(b),
         (Some(one), None) | (None, Some(one)) => one,
         (None, None) => rows,
     };
-    1.0 / most.max(1.0)
+    let values = |(entry, column)| 1.0 - estimate(planner, entry, column).map_or(0.0, |e| e.null_share);
+    let even = values(a) * values(b) / most.max(1.0);
+    // Of a key, every value is as frequent as any other.
+    let is_key = |(entry, column): ColumnPlace| key_rows(planner, entry, [column].into_iter()) > 0.0;
+    let (Some(a_distinct), Some(b_distinct)) = distinct else { return even };
+    if is_key(a) || is_key(b) || column_type(planner, a) != column_type(planner, b) {
+        return even;
+    }
+    match (frequent(planner, a), frequent(planner, b)) {
+        (Some(of_a), Some(of_b)) if !of_a.shares.is_empty() && !of_b.shares.is_empty() => {
+            of_a.equal_pairs(&of_b, (a_distinct, b_distinct)).max(1.0 / (rows * rows).max(1.0))
+        }
+        _ => even,
+    }
+}
+
+fn column_type(planner: &Planner<'_>, (entry, column): ColumnPlace) -> Option<Oid> {
+    Some(planner.catalog().base_type(table_of(planner, entry)?.columns.get(column)?.ty))
 }
 
 /// An equality of expressions, or of a column with one.
@@ -545,7 +633,7 @@ fn estimate_of(planner: &Planner<'_>, expr: &Expr) -> Option<Rc<ColumnEstimate>>
 
 /// A column's statistics over segments.
 pub fn estimate(planner: &Planner<'_>, entry: usize, column: usize) -> Option<Rc<ColumnEstimate>> {
-    if let Some(known) = planner.level().estimates.borrow().get(&(entry, column)) {
+    if let Some(known) = planner.level().estimates.columns.borrow().get(&(entry, column)) {
         return known.clone();
     }
     let tree = match table_of(planner, entry)?.storage {
@@ -553,7 +641,7 @@ pub fn estimate(planner: &Planner<'_>, entry: usize, column: usize) -> Option<Rc
         _ => return None,
     };
     let found = planner.inputs.statistics.column(tree, column).filter(|e| e.rows > 0.0).map(Rc::new);
-    planner.level().estimates.borrow_mut().insert((entry, column), found.clone());
+    planner.level().estimates.columns.borrow_mut().insert((entry, column), found.clone());
     found
 }
 

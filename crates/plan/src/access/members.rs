@@ -122,8 +122,11 @@ fn as_member<T>(
     let old = std::mem::replace(&mut level.entries[entry], own);
     let old_needed = std::mem::replace(&mut level.needed[entry], needed);
     let outer = level.member.replace(member.clone());
+    // Those of the entry are of another table.
+    let estimates = std::mem::take(&mut level.estimates);
     let result = f(planner);
     let level = planner.level_mut();
+    level.estimates = estimates;
     level.entries[entry] = old;
     level.needed[entry] = old_needed;
     level.member = outer;

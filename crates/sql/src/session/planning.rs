@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use melba_catalog::Catalog;
+use melba_engine::{Engine, ReadView};
+use melba_expression::{Evaluation, NoSubPlans};
 use melba_fmgr::Session as _;
 use melba_parse::command::is_query;
 use melba_types::{DbError, Oid, Result, bail};
@@ -17,7 +19,7 @@ use super::prepared::shape_changed;
 use super::statement_counts::identity::Identity;
 use melba_analyze::{LiteralUse, Rewritten, RuleAction};
 use melba_parse::Statement;
-use melba_plan::{Plan, PlanInputs, PlanStep, PlanSteps, plan_of_steps};
+use melba_plan::{Plan, PlanInputs, PlanStep, PlanSteps, Statistics, plan_of_steps};
 use melba_tree::permissions::Permissions;
 use melba_tree::{Command, Query, Target};
 
@@ -250,9 +252,21 @@ pub(super) fn secure(context: &StatementContext, query: &mut Query, permissions:
 }
 
 fn plan_inputs(context: &StatementContext, explain: bool) -> PlanInputs<'_> {
-    let statistics = &*context.session.instance.cluster.engine;
     let explain = explain || context.session.auto_explain.is_on();
-    PlanInputs { catalog: &context.catalog, session: context, statistics, explain }
+    PlanInputs { catalog: &context.catalog, session: context, statistics: context, explain }
+}
+
+impl Statistics for StatementContext {
+    fn engine(&self) -> &Engine {
+        &self.session.instance.cluster.engine
+    }
+
+    fn evaluation(&self) -> Option<Evaluation<NoSubPlans>> {
+        let tx = self.tx.as_ref()?;
+        // A plan takes no snapshot. No row is read in it: sampled values are none in stored form.
+        let view = ReadView { csn: self.engine().visible_csn(), command: 0 };
+        Some(Evaluation::new(Arc::new(self.clone()), tx.engine.clone(), view, Arc::from([]), NoSubPlans))
+    }
 }
 
 pub(super) fn result_columns(query: &Query, catalog: &Catalog) -> Option<Arc<[ResultColumn]>> {
