@@ -11,6 +11,7 @@ mod differential;
 mod documents;
 mod dumps;
 mod durability;
+mod estimates;
 mod handbook;
 mod history;
 mod isolation;
@@ -72,6 +73,7 @@ tasks:
   suites [NAME]    the published tests of drivers and ORMs (tests/suites), fetched from their registries, on PostgreSQL and on Melba:
                    shares into docs/COMPATIBILITY.md; --minutes N a suite and server (20); not in CI
   tpch             the queries of TPC-H on PostgreSQL and on Melba, the same answers, and times; --scale N (0.01)
+  estimates        the rows that plans expect beside those that come: TPC-H and skewed data; --scale N (0.01), bars at 0.1
   shapes           much of one thing and four times as much (IN lists, columns, partitions, tables), and questions to the catalogs of
                    many tables, beside PostgreSQL; --tables N (2000)
   sweep [NAME]     every function and operator with arguments that are large, under a timeout of a tenth of a second; those with
@@ -84,7 +86,7 @@ tasks:
   isolation [NAME] specs of tests/isolation on PostgreSQL and on Melba, the same output; with --source DIR (src/test/isolation
                    of PostgreSQL's source) PostgreSQL's own specs on Melba, and the share that agrees; --tester PATH
 
-clients, console, soak, differential, sqllogictest, suites, tpch, shapes, sweep, compare, dumps, wire and isolation take --server HOST:PORT[/DATABASE], a server that
+clients, console, soak, differential, sqllogictest, suites, tpch, estimates, shapes, sweep, compare, dumps, wire and isolation take --server HOST:PORT[/DATABASE], a server that
 runs already, instead of a fresh Melba; differential, sqllogictest, suites, tpch, shapes, compare, dumps, isolation and bulk take --reference for PostgreSQL.
 MELBA=PATH in the environment is the binary to test
 (target/debug/melba).";
@@ -151,6 +153,7 @@ fn ci() -> Result<(), String> {
         ci.step(task, || server_task(task, &[]));
     }
     ci.step("shapes", || server_task("shapes", &["--tables", "400"]));
+    ci.step("estimates", || server_task("estimates", &["--scale", "0.1"]));
     ci.step("powercut", powercut::ci);
     ci.step("differential", differential::ci);
     ci.outcome()
@@ -235,6 +238,7 @@ fn server_task(task: &str, arguments: &[&str]) -> Result<(), String> {
         "suites" => suites::suites(&options.name, &options.suites, options.server, options.reference),
         "sweep" => sweep::sweep(&options.name, options.server),
         "tpch" => tpch::tpch(&options.tpch, options.server, options.reference),
+        "estimates" => estimates::estimates(&options.tpch.scale, options.server),
         "shapes" => shapes::shapes(&options.shapes, options.server, options.reference),
         "compare" => compare::compare(&options.name, options.server, options.reference),
         _ => Err(USAGE.to_owned()),

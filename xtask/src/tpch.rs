@@ -1,6 +1,6 @@
 //! `cargo xtask tpch`: the 22 queries of TPC-H on PostgreSQL and on Melba, with the same answers; and the time of each on both.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -23,20 +23,17 @@ impl Default for Options {
 
 const DATABASE: &str = "tpch";
 const TABLES: [&str; 8] = ["region", "nation", "part", "supplier", "partsupp", "customer", "orders", "lineitem"];
-const QUERIES: u32 = 22;
+pub const QUERIES: u32 = 22;
 /// Of an answer that is another than PostgreSQL's.
 const SHOWN_CHARS: usize = 500;
 const CANCELED: &str = "canceling statement due to statement timeout";
 
 pub fn tpch(options: &Options, server: Option<Address>, reference: Option<Address>) -> Result<(), String> {
-    cargo(&["build", "--quiet", "--package", "melba-testkit", "--bin", "tpch"])?;
     let mut postgres = None;
     let Some(reference) = reference_for("tpch", reference, &mut postgres)? else { return Ok(()) };
     let melba = if server.is_none() { Some(Melba::fresh("tpch")?) } else { None };
     let server = server.or_else(|| melba.as_ref().map(|m| m.address.clone())).ok_or("no server")?;
-    let folder = root().join("target/tpch");
-    std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    run(Command::new(root().join("target/debug/tpch")).arg(&folder).arg(&options.scale), "tpch")?;
+    let folder = generate(&options.scale)?;
     let (server, reference) = (load(&server, &folder)?, load(&reference, &folder)?);
     let mut different = Vec::new();
     println!("query  PostgreSQL, s  Melba, s");
@@ -66,8 +63,17 @@ pub fn tpch(options: &Options, server: Option<Address>, reference: Option<Addres
     melba.map_or(Ok(()), Melba::stop)
 }
 
+/// The tables as CSV, in the folder that is returned.
+pub fn generate(scale: &str) -> Result<PathBuf, String> {
+    cargo(&["build", "--quiet", "--package", "melba-testkit", "--bin", "tpch"])?;
+    let folder = root().join("target/tpch");
+    std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    run(Command::new(root().join("target/debug/tpch")).arg(&folder).arg(scale), "tpch")?;
+    Ok(folder)
+}
+
 /// A new database with the tables.
-fn load(address: &Address, folder: &Path) -> Result<Address, String> {
+pub fn load(address: &Address, folder: &Path) -> Result<Address, String> {
     ask(address, &format!("drop database if exists {DATABASE} with (force)"))?;
     ask(address, &format!("create database {DATABASE}"))?;
     let address = Address { database: DATABASE.to_owned(), ..address.clone() };
