@@ -47,12 +47,31 @@ pub struct Resources {
     memory: Arc<QueryMemory>,
     session: Arc<melba_engine::EngineSession>,
     temp_limit: Option<u64>,
-    /// The part of the budget that must be left for an operator to hold more than its target; `None`: it never does.
+    /// As `Limit` has it.
     spare: Option<u64>,
     /// Target of sorts and materialised rows.
     pub work_bytes: usize,
     /// Target of hash tables.
     pub hash_bytes: usize,
+}
+
+/// How much an operator may hold in memory.
+#[derive(Clone, Copy)]
+struct Limit {
+    target: usize,
+    /// The part of the budget that must be left for an operator to hold more than its target; `None`: it never does.
+    spare: Option<u64>,
+}
+
+impl Limit {
+    /// Whether an account may hold `bytes` of `all` that the operator's accounts hold; if so, it then holds them.
+    fn holds(self, held: &mut Held, bytes: usize, all: usize) -> bool {
+        match self.spare {
+            _ if all <= self.target => held.try_set(bytes),
+            Some(spare) if all <= TARGET_BYTES_MAX => held.try_set_sparing(bytes, spare),
+            _ => false,
+        }
+    }
 }
 
 impl Resources {
@@ -89,11 +108,11 @@ impl Resources {
     /// The same where several accounts are one operator's, which holds `all`.
     #[must_use]
     pub fn holds_part(&self, held: &mut Held, bytes: usize, all: usize, target: usize) -> bool {
-        match self.spare {
-            _ if all <= target => held.try_set(bytes),
-            Some(spare) if all <= TARGET_BYTES_MAX => held.try_set_sparing(bytes, spare),
-            _ => false,
-        }
+        self.limit(target).holds(held, bytes, all)
+    }
+
+    fn limit(&self, target: usize) -> Limit {
+        Limit { target, spare: self.spare }
     }
 
     pub fn file(&self) -> Result<Arc<TempFile>> {

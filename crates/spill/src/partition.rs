@@ -42,14 +42,14 @@ impl Partitions {
         Ok(Partitions::of(file, parts, Buffers::default(), target, u64::from(level)))
     }
 
-    /// `count` parts, or fewer where their write buffers would be tiny, kept in memory as far as an operator with this target has
-    /// room, and the budget.
+    /// `count` parts, or fewer where their write buffers would be tiny, kept in memory as far as an operator with this target may hold
+    /// them.
     pub fn in_memory(resources: &Resources, target: usize, count: usize) -> Result<Partitions> {
         let file = resources.file()?;
         let count = count.min(target / BUFFERS_SHARE / BUFFER_BYTES_MIN).max(PARTS_MIN);
         let block = block_bytes(target).min(target / BUFFERS_SHARE / count);
         let parts = (0..count).map(|_| RunWriter::new(&file, block).keeping(resources.held())).collect();
-        Ok(Partitions::of(file, parts, Buffers::keeping(target), target, 0))
+        Ok(Partitions::of(file, parts, Buffers::keeping(resources.limit(target)), target, 0))
     }
 
     fn of(file: Arc<TempFile>, parts: Vec<RunWriter>, buffers: Buffers, target: usize, seed: u64) -> Partitions {
@@ -60,7 +60,8 @@ impl Partitions {
 
     /// The part of a key.
     pub fn part_of(&self, key: &[u8]) -> u32 {
-        (hash(key, self.seed) % self.parts.len() as u64) as u32
+        // The hash's share of all hashes: a remainder would take longer than the hash.
+        (u128::from(hash(key, self.seed)) * self.parts.len() as u128 >> 64) as u32
     }
 
     /// Adds rows: `to` has the part of each.
@@ -117,13 +118,16 @@ impl Partitions {
 
 /// A hash that another seed changes altogether (the finalizer of MurmurHash3 over words of 8 bytes).
 fn hash(bytes: &[u8], seed: u64) -> u64 {
-    let mut h = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ bytes.len() as u64;
-    for word in bytes.chunks(8) {
-        let mut padded = [0; 8];
-        padded[..word.len()].copy_from_slice(word);
-        h = mix(h ^ u64::from_le_bytes(padded));
-    }
-    mix(h)
+    let h = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ bytes.len() as u64;
+    let (words, rest) = bytes.as_chunks();
+    let h = words.iter().fold(h, |h, word| mix(h ^ u64::from_le_bytes(*word)));
+    // The last eight bytes, of which some were read before: a copy of the rest would be a call for each key.
+    let last = match (bytes.last_chunk(), rest) {
+        (_, []) => return mix(h),
+        (Some(last), _) => u64::from_le_bytes(*last),
+        (None, rest) => rest.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)),
+    };
+    mix(mix(h ^ last))
 }
 
 fn mix(mut h: u64) -> u64 {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use melba_engine::{Held, TempBlock, TempFile};
 use melba_types::{Batch, Result};
 
-use super::codec;
+use super::{Limit, codec};
 use melba_types::BATCH_ROWS;
 
 /// Writes a run. Several may write into one file in turn.
@@ -29,16 +29,17 @@ enum Block {
 /// Buffers for writing a block, shared by the writers of an operator.
 #[derive(Default)]
 pub(super) struct Buffers {
-    /// Bytes that may still be kept in memory.
-    memory_left: usize,
+    /// How much may be kept in memory, and how much is.
+    limit: Option<Limit>,
+    kept_bytes: usize,
     raw: Vec<u8>,
     packed: Vec<u8>,
 }
 
 impl Buffers {
-    /// So many bytes may be kept in memory.
-    pub fn keeping(bytes: usize) -> Buffers {
-        Buffers { memory_left: bytes, ..Buffers::default() }
+    /// So much may be kept in memory.
+    pub fn keeping(limit: Limit) -> Buffers {
+        Buffers { limit: Some(limit), ..Buffers::default() }
     }
 }
 
@@ -72,17 +73,18 @@ impl RunWriter {
         }
     }
 
-    /// Keeps rows in memory, as far as the account and the buffers have room.
+    /// Keeps rows in memory, as far as the buffers' limit and the account have room.
     pub fn keeping(self, held: Held) -> RunWriter {
         RunWriter { held: Some(held), ..self }
     }
 
     /// Whether `bytes` more may be kept; if so, they count as kept.
     fn keeps(&mut self, bytes: usize, buffers: &mut Buffers) -> bool {
-        let Some(left) = buffers.memory_left.checked_sub(bytes) else { return false };
-        let keeps = self.held.as_mut().is_some_and(|held| held.try_set(held.bytes() + bytes));
+        let (Some(limit), Some(held)) = (buffers.limit, &mut self.held) else { return false };
+        let all = buffers.kept_bytes + bytes;
+        let keeps = limit.holds(held, held.bytes() + bytes, all);
         if keeps {
-            buffers.memory_left = left;
+            buffers.kept_bytes = all;
         }
         keeps
     }
