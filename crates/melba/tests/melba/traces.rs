@@ -79,6 +79,22 @@ fn a_collector_gets_statements_errors_and_commits() {
 }
 
 #[test]
+fn messages_of_errors_have_no_passwords_and_without_texts_no_values() {
+    let status = |text_max_length: &str, statement: &str, waits_for: &str| {
+        let data = tempfile::tempdir().expect("a temporary directory");
+        let (endpoint, received) = collector();
+        let (endpoint, length) = (format!("traces_endpoint={endpoint}"), format!("traces_text_max_length={text_max_length}"));
+        let server = Serving::start(data.path(), &["-c", &endpoint, "-c", &length]);
+        let mut client = server.connect("postgres", None).expect("it connects");
+        client.batch_execute(statement).expect_err("no integer");
+        until(&received, &[waits_for, "22P02"])
+    };
+    let all = status("2kB", "select $$alter role x password 'hidden word'$$::int", "invalid input syntax");
+    assert!(has(&all, b"<redacted>") && !has(&all, b"hidden word"));
+    assert!(!has(&status("0", "select 'hidden word'::int", "/v1/traces"), b"hidden word"));
+}
+
+#[test]
 fn a_server_without_its_collector_serves_and_says_so() {
     let data = tempfile::tempdir().expect("a temporary directory");
     let options = ["-c", "traces_endpoint=http://127.0.0.1:9", "-c", "traces_text_max_length=0"];

@@ -199,8 +199,16 @@ fn span(session: &mut Session, step: TracedStep, began: i64, error: Option<&DbEr
         began: unix(began),
         ended: unix(now(session)),
         attributes: attributes_of(session, &source, &tracing, error),
-        error: error.map(|error| error.message().to_owned()),
+        error: error.map(|error| status_of(error, &tracing)),
     })
+}
+
+/// A message has values and texts of the statement, so without texts it is left out, too.
+fn status_of(error: &DbError, tracing: &Tracing) -> String {
+    match tracing.text_max {
+        0 => error.sqlstate().to_string(),
+        _ => melba_serverlog::without_passwords(error.message()).into_owned(),
+    }
 }
 
 /// By OpenTelemetry's conventions for databases; what they do not know is `melba.*`.
