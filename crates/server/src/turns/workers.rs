@@ -170,17 +170,21 @@ impl<W: World> Turns<W> {
                 owner.away.lock().since = now;
             }
         }
-        workers.iter().for_each(|worker| self.look_after(worker, now, is_crowded));
+        workers.iter().for_each(|worker| self.look_after(group, worker, now, is_crowded));
     }
 
     /// Lets a thread run anywhere whose statement takes long, and with low priority if it computes for long where others need the
     /// processors.
-    fn look_after(&self, worker: &Worker, now: u64, is_crowded: bool) {
-        // The thread waits for this lock before it becomes a spare one.
-        let mut away = worker.away.lock();
-        if !is_long(away.since, now) {
+    fn look_after(&self, group: &Group<W>, worker: &Worker, now: u64, is_crowded: bool) {
+        if !is_long(worker.away.lock().since, now) {
             return;
         }
+        // The thread may have come back meanwhile. It waits for these locks before it becomes a spare one, or an owner.
+        let state = group.state.lock();
+        if state.owner == Some(worker.id) || state.spares.iter().any(|spare| spare.id == worker.id) {
+            return;
+        }
+        let mut away = worker.away.lock();
         let thread = worker.thread.load(Ordering::Relaxed);
         if !away.is_unbound {
             away.is_unbound = true;
