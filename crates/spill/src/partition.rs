@@ -61,7 +61,7 @@ impl Partitions {
     /// The part of a key.
     pub fn part_of(&self, key: &[u8]) -> u32 {
         // The hash's share of all hashes: a remainder would take longer than the hash.
-        (u128::from(hash(key, self.seed)) * self.parts.len() as u128 >> 64) as u32
+        ((u128::from(hash(key, self.seed)) * self.parts.len() as u128) >> 64) as u32
     }
 
     /// Adds rows: `to` has the part of each.
@@ -125,7 +125,7 @@ fn hash(bytes: &[u8], seed: u64) -> u64 {
     let last = match (bytes.last_chunk(), rest) {
         (_, []) => return mix(h),
         (Some(last), _) => u64::from_le_bytes(*last),
-        (None, rest) => rest.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)),
+        (None, rest) => rest.iter().fold(0, |word, byte| (word << 8) | u64::from(*byte)),
     };
     mix(mix(h ^ last))
 }
