@@ -53,6 +53,9 @@ type ColumnPlace = (usize, usize);
 /// A column of each of two entries, and the share of pairs of rows in which they are equal.
 type EqualColumns = (usize, usize, f64);
 
+/// A condition, and the sampled rows that pass it.
+type Sampled<'e> = (&'e Expr, Rc<Passing>);
+
 /// The place of a constant, owned.
 enum Place {
     Number(f64),
@@ -97,7 +100,7 @@ fn selectivity(planner: &Planner<'_>, condition: &Expr) -> f64 {
 pub fn conjunction<'e>(planner: &Planner<'_>, conditions: impl IntoIterator<Item = &'e Expr>) -> f64 {
     let conditions: Vec<&Expr> = conditions.into_iter().collect();
     let mut rest = Vec::new();
-    let mut by_entry: Vec<(usize, Vec<(&Expr, Rc<Passing>)>)> = Vec::new();
+    let mut by_entry: Vec<(usize, Vec<Sampled<'_>>)> = Vec::new();
     for condition in &conditions {
         let Some((entry, passing)) = sampled(planner, condition, &conditions) else {
             rest.push(*condition);
@@ -137,7 +140,7 @@ fn sampled(planner: &Planner<'_>, condition: &Expr, all: &[&Expr]) -> Option<(us
 
 /// The share of a table's rows that pass some conditions. The sample decides; where few of its rows pass, it bounds the product of the
 /// single shares.
-fn sampled_share(planner: &Planner<'_>, conditions: &[(&Expr, Rc<Passing>)]) -> f64 {
+fn sampled_share(planner: &Planner<'_>, conditions: &[Sampled<'_>]) -> f64 {
     let [(first, all), others @ ..] = conditions else { return 1.0 };
     if others.is_empty() {
         return all.share(by_rules(planner, [*first]));
