@@ -3,8 +3,8 @@
 use crate::serving::Serving;
 use postgres::Client;
 
-/// Stacks of sessions, and what the allocator sets aside, are a part of it.
-const ADDRESS_SPACE: &str = "-v 3276800";
+/// Stacks of sessions and of threads with sessions, and what the allocator sets aside, are a part of it.
+const ADDRESS_SPACE: &str = "-v 3407872";
 /// `memory` is more than the system gives, so that the server's own limits say nothing.
 const OPTIONS: [&str; 8] =
     ["-c", "unix_socket_directories=", "-c", "memory=64GB", "-c", "shared_buffers=64MB", "-c", "work_mem=20GB"];
