@@ -334,10 +334,20 @@ impl Catalog {
         relation.columns.iter().filter(|c| !c.dropped).find_map(|c| self.ordering_function(c.ty))
     }
 
-    /// Whether functions of users may order values of a type, or parts of them. Of rows without a named type nothing is known.
+    /// Whether functions of users may order values of a type, or parts of them. The fields of rows without a named type may be of
+    /// any type.
     pub fn may_be_ordered_by_function(&self, ty: Oid) -> bool {
-        let is_anonymous = matches!(ty, oids::RECORD | oids::RECORD_ARRAY);
-        self.has_user_classes() && (is_anonymous || self.ordering_function(ty).is_some())
+        self.has_user_classes()
+            && match ty {
+                oids::RECORD | oids::RECORD_ARRAY => self.has_types_ordered_by_function(),
+                _ => self.ordering_function(ty).is_some(),
+            }
+    }
+
+    /// Whether functions of users order any type.
+    fn has_types_ordered_by_function(&self) -> bool {
+        let orders = |class: &OperatorClass| class.is_default && is_of_users(class.oid) && [BTREE, HASH].contains(&class.method);
+        self.operator_classes.iter().any(|class| orders(class) && self.built_in_order(class).is_none())
     }
 
     /// The built-in type whose default class has the order of a class, of a hash class the equality.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use melba_catalog::{Catalog, Function, OperatorClass, TypeKind, TypeOrder, classes};
 use melba_types::key::{self, KeyType};
-use melba_types::{Array, Csn, Datum, DbError, Oid, Record, Result, limits, oids};
+use melba_types::{Array, Csn, Datum, DbError, Oid, Record, Result, err, limits, oids};
 
 use crate::order::{self, ordered_by_function};
 use crate::{CallInfo, RoutineCall, ScalarFn, Session, registry};
@@ -71,8 +71,12 @@ impl std::fmt::Debug for Target {
 }
 
 impl PartialEq for ValueOrder {
+    /// Rows without a named type are those of one expression, whatever else a statement orders: of their fields nothing is known.
     fn eq(&self, other: &ValueOrder) -> bool {
-        self.of == other.of
+        match self.order.is_anonymous() {
+            true => std::ptr::eq(self, other),
+            false => self.of == other.of,
+        }
     }
 }
 
@@ -166,7 +170,8 @@ impl<'a> Comparison<'a> {
     /// # Errors
     /// Those of `of_type`.
     pub fn of_record(call: &'a CallInfo<'_>, field_types: &[Oid]) -> Result<Comparison<'a>> {
-        match call.session.catalog().has_user_classes() {
+        let catalog = call.session.catalog();
+        match field_types.iter().any(|ty| catalog.may_be_ordered_by_function(*ty)) {
             true => Comparison::of_type(call, oids::RECORD, Oid::INVALID),
             false => {
                 let how = How::Keys(order::record_key_type(call.session, field_types)?);
@@ -251,6 +256,15 @@ impl Order {
         Ok(Order::Hashed(hash, equal))
     }
 
+    /// Whether values have rows without a named type.
+    fn is_anonymous(&self) -> bool {
+        match self {
+            Order::Keys(_) | Order::Compared(_) | Order::Hashed(..) => false,
+            Order::Array(element) => element.is_anonymous(),
+            Order::Record(fields) => fields.as_ref().is_none_or(|fields| fields.iter().any(Order::is_anonymous)),
+        }
+    }
+
     fn is_volatile(&self) -> bool {
         match self {
             Order::Keys(_) => false,
@@ -310,21 +324,40 @@ fn compare_arrays(element: &Order, by: Comparer<'_>, a: &Array, b: &Array) -> Re
 }
 
 fn compare_records(fields: Option<&[Order]>, by: Comparer<'_>, a: &Record, b: &Record) -> Result<Ordering> {
-    for (i, (x, y)) in a.fields.iter().zip(&b.fields).enumerate() {
-        let known = fields.and_then(|fields| fields.get(i));
-        let order = match known {
-            Some(field) => field.compare_nested(by, x, y)?,
-            None => {
-                let ty = a.field_types.get(i).copied().unwrap_or(oids::TEXT);
-                let ty = if ty.is_valid() && ty != oids::UNKNOWN { ty } else { oids::TEXT };
-                Order::of_part(by.session.catalog(), ty, Oid::INVALID)?.compare_nested(by, x, y)?
-            }
-        };
+    let Some(fields) = fields else { return compare_anonymous(by, a, b) };
+    for (field, (x, y)) in fields.iter().zip(a.fields.iter().zip(b.fields.iter())) {
+        let order = field.compare_nested(by, x, y)?;
         if order.is_ne() {
             return Ok(order);
         }
     }
     Ok(a.fields.len().cmp(&b.fields.len()))
+}
+
+/// Rows without a named type: each field by its own type, which must be the same in both.
+fn compare_anonymous(by: Comparer<'_>, a: &Record, b: &Record) -> Result<Ordering> {
+    let catalog = by.session.catalog();
+    // Fields without a type from their context hold text.
+    let type_of = |record: &Record, at: usize| {
+        let ty = record.field_types.get(at).copied().unwrap_or_default();
+        if ty.is_valid() && ty != oids::UNKNOWN { ty } else { oids::TEXT }
+    };
+    for (i, (x, y)) in a.fields.iter().zip(&b.fields).enumerate() {
+        let (ty, other) = (type_of(a, i), type_of(b, i));
+        if ty != other {
+            let (ty, other) = (catalog.type_name(ty, &[classes::PG_CATALOG]), catalog.type_name(other, &[classes::PG_CATALOG]));
+            let message = format!("cannot compare dissimilar column types {ty} and {other} at record column {}", i + 1);
+            return Err(err!(DATATYPE_MISMATCH, "{message}"));
+        }
+        let order = Order::of_part(catalog, ty, Oid::INVALID)?.compare_nested(by, x, y)?;
+        if order.is_ne() {
+            return Ok(order);
+        }
+    }
+    match a.fields.len() == b.fields.len() {
+        true => Ok(Ordering::Equal),
+        false => Err(err!(DATATYPE_MISMATCH, "cannot compare record types with different numbers of columns")),
+    }
 }
 
 impl Support {

@@ -63,6 +63,23 @@ fn functions_of_users_order_values() {
     }
 }
 
+/// Rows without a named type have keys until a type's default class orders by a function.
+#[test]
+fn classes_that_are_no_default_leave_rows_their_keys() {
+    let mut h = harness();
+    h.query("create table plain (i int, t text); insert into plain select i, 't' || i from generate_series(1, 300) i");
+    let joined = "select count(*) from (select row(i, t) r from plain) a join (select row(i, t) r from plain) b on a.r = b.r";
+    let plan = format!("explain (costs off) {joined}");
+    assert!(!h.lines(&plan).contains("Hash"), "{}", h.lines(&plan));
+    assert_eq!(h.lines(joined), "300");
+    h.query(
+        "drop operator class e_ops using btree;
+         create operator class e_ops for type e using btree as operator 1 <%, operator 3 =%, function 1 e_cmp(e, e)",
+    );
+    assert!(h.lines(&plan).contains("Hash"), "{}", h.lines(&plan));
+    assert_eq!(h.lines(joined), "300");
+}
+
 /// An index of a class whose order no key has is there for statements and dumps, and finds nothing.
 #[test]
 fn indexes_in_the_order_of_functions_have_no_entries() {
