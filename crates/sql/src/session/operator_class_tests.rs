@@ -125,7 +125,7 @@ fn functions_that_contradict_themselves_order_somehow() {
 }
 
 #[test]
-fn errors_and_timeouts_end_an_order_by_a_function() {
+fn errors_end_an_order_by_a_function() {
     let mut h = Harness::new();
     h.query(
         "create function slow_cmp(int4, int4) returns int4 language plpgsql as
@@ -135,9 +135,6 @@ fn errors_and_timeouts_end_an_order_by_a_function() {
          create operator class slow for type int4 using btree as operator 1 <?, operator 3 =?, function 1 slow_cmp(int4, int4)",
     );
     assert_eq!(h.query("select i from generate_series(3, 0, -1) i order by i using <?"), "T E22012 Z:I");
-    h.query("set statement_timeout = 100");
-    assert_eq!(h.query("select i from generate_series(1, 100) i order by i using <?"), "T E57014 Z:I");
-    h.query("reset statement_timeout");
     assert_eq!(h.lines("select string_agg(i::text, '' order by i using <?) from generate_series(2, 1, -1) i"), "12");
 }
 
