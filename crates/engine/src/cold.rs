@@ -6,16 +6,18 @@
 use std::sync::Arc;
 
 use melba_segment::TableSegmentReader;
-use melba_store::{ColdCounts, ColdPlace, EngineError, Persistence, Result, Run, Tree, segment_name};
+use melba_store::{
+    Asking, ColdCounts, ColdFailure, ColdPlace, EngineError, Persistence, Result, Run, Tree, segment_name, store_of,
+};
 use melba_types::TreeId;
-use melba_vfs::{Directory, Objects};
+use melba_vfs::{Directory, Objects, Random};
 
 use crate::engine::Engine;
 
 /// Where the old segments of a table go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColdTarget {
-    /// The URL of a folder, without a slash at its end.
+    /// The URL of a folder, without a slash at its end: neither a query nor a fragment, so that a name behind it is another object.
     pub store: String,
     /// The age of files that move, in microseconds.
     pub after: i64,
@@ -38,9 +40,9 @@ const PATIENCE: i64 = 600_000_000;
 type TableRun = Arc<Run<TableSegmentReader>>;
 
 impl Engine {
-    /// Says how object stores are reached. The first call counts.
-    pub fn set_objects(&self, objects: Arc<dyn Objects>) {
-        self.shared.store.files.cold.set_objects(objects, Arc::clone(&self.shared.runtime.scheduler));
+    /// Says how object stores are reached, and what makes the names of objects. The first call counts.
+    pub fn set_objects(&self, objects: Arc<dyn Objects>, random: Arc<dyn Random>) {
+        self.shared.store.files.cold.set_objects(objects, random, Arc::clone(&self.shared.runtime.scheduler));
     }
 
     /// Sets the size of the local cache of what was read from stores.
@@ -88,25 +90,31 @@ impl Engine {
         Ok(found)
     }
 
-    /// Brings back what merges wait for, and removes objects that nobody needs. One thread at a time.
-    ///
-    /// # Errors
-    /// The first failure; the rest is done all the same.
-    pub fn tend_cold(&self) -> Result<()> {
-        let cold = &self.shared.store.files.cold;
-        let mut result = cold.sweep().map_err(|e| EngineError::io("remove an object", e));
-        for file in cold.wanted() {
-            let done = cold.bring_back(file).map_err(|e| EngineError::io("bring a segment back", e));
-            result = result.and(done);
-        }
-        result
+    /// Brings back what merges wait for, from stores that may be asked. One thread at a time.
+    pub fn bring_wanted(&self, may_ask: &dyn Fn(&str) -> bool) -> Vec<ColdFailure> {
+        let mut asking = Asking::new(may_ask);
+        self.shared.store.files.cold.bring_wanted(&mut asking);
+        asking.failures
     }
 
-    /// Moves the segments of a table that are due; without a target, and for those in other stores, back. One thread at a time.
+    /// Removes objects that nobody needs, of stores that may be asked. One thread at a time.
+    pub fn sweep_cold(&self, may_ask: &dyn Fn(&str) -> bool) -> Vec<ColdFailure> {
+        let mut asking = Asking::new(may_ask);
+        self.shared.store.files.cold.sweep(&mut asking);
+        asking.failures
+    }
+
+    /// Moves the segments of a table that are due; without a target, and for those in other stores, back. `may_go` is asked before
+    /// each one about the store that it needs: it stays where it is when that says no. One thread at a time.
     ///
     /// # Errors
-    /// The first failure: the rest is left for the next call.
-    pub fn move_cold(&self, table: TreeId, target: Option<&ColdTarget>, is_stopping: &dyn Fn() -> bool) -> Result<()> {
+    /// The first failure, and the store that failed: the rest is left for the next call.
+    pub fn move_cold(
+        &self,
+        table: TreeId,
+        target: Option<&ColdTarget>,
+        may_go: &dyn Fn(&str) -> bool,
+    ) -> std::result::Result<(), ColdFailure> {
         let trees = self.table_trees(table);
         let bytes: Vec<u64> = trees.iter().map(|tree| tree.stored_bytes()).collect();
         for tree in &trees {
@@ -115,32 +123,49 @@ impl Engine {
             let logged = tree.persistence == Persistence::Logged;
             let target = target.filter(|_| logged);
             for run in runs_of(tree) {
-                if is_stopping() {
-                    return Ok(());
-                }
-                self.move_run(tree, &run, target, stays)?;
+                let mut asked = None;
+                let mut may_go = |url: &str| {
+                    let store = store_of(url);
+                    asked = Some(store.to_owned());
+                    may_go(store)
+                };
+                let moved = self.move_run(tree, &run, target, stays, &mut may_go);
+                moved.map_err(|error| ColdFailure::of(asked, error))?;
             }
         }
         Ok(())
     }
 
     /// Moves one segment if it is due. As long as `run` lives its file is not removed.
-    fn move_run(&self, tree: &Tree, run: &TableRun, target: Option<&ColdTarget>, stays: bool) -> Result<()> {
+    fn move_run(
+        &self,
+        tree: &Tree,
+        run: &TableRun,
+        target: Option<&ColdTarget>,
+        stays: bool,
+        may_go: &mut dyn FnMut(&str) -> bool,
+    ) -> Result<()> {
         let store = &self.shared.store;
         let (cold, segment) = (&store.files.cold, &run.segment);
         let io = |what: &'static str| move |e| EngineError::io(what, e);
         let folder = target.map(|target| format!("{}/{:016x}/", target.store, self.database_number()));
-        let url = folder.as_ref().map(|folder| format!("{folder}{:016x}-{:08x}.seg", segment.file, segment.footer_crc));
+        let is_in_folder = |url: &str| {
+            let name = folder.as_ref().and_then(|folder| url.strip_prefix(folder.as_str()));
+            name.is_some_and(|name| !name.contains('/'))
+        };
         let place = self.place(run)?;
         if let ColdPlace::Both { url: at } | ColdPlace::Cold { url: at, .. } = &place
-            && url.as_deref() != Some(&**at)
+            && !is_in_folder(at)
         {
             if matches!(place, ColdPlace::Cold { .. }) {
+                if !may_go(at) {
+                    return Ok(());
+                }
                 cold.bring_back(segment.file).map_err(io("bring a segment back"))?;
             }
             return cold.give_up_object(segment.file).map_err(io("give an object up"));
         }
-        let (Some(target), Some(url)) = (target, url) else { return Ok(()) };
+        let (Some(target), Some(folder)) = (target, folder) else { return Ok(()) };
         let is_named = || {
             let manifest = store.manifest();
             let named = manifest.state().segments.get(&tree.id);
@@ -154,7 +179,10 @@ impl Engine {
         if now.saturating_sub(written) < target.after || cold.is_wanted(segment.file, now, PATIENCE) || !is_named() {
             return Ok(());
         }
-        cold.move_out(segment.file, &url, run.reader.cold_layout()).map_err(io("move a segment into a store"))
+        if !may_go(&target.store) {
+            return Ok(());
+        }
+        cold.move_out(segment.file, &folder, run.reader.cold_layout()).map_err(io("move a segment into a store"))
     }
 
     fn place(&self, run: &TableRun) -> Result<ColdPlace> {

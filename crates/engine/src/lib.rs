@@ -58,14 +58,15 @@ pub use melba_locks::{LockTag, LockedObject, LongWait, RelationLockMode, RowLock
 pub use melba_segment::Coded;
 pub use melba_segment::{ColumnEstimate, Point};
 pub use melba_store::{
-    ColdCounts, DenseStatistics, EngineError, Held, Interrupt, InterruptReason, ManifestState, MemoryBudget, Persistence,
-    QueryMemory, Result, RowBytes, RowCounts, SequenceDefinition, SequenceId, SequenceState, TempBlock, TempFile, TempWatch,
+    ColdCounts, ColdFailure, DenseStatistics, EngineError, Held, Interrupt, InterruptReason, ManifestState, MemoryBudget,
+    Persistence, QueryMemory, Result, RowBytes, RowCounts, SequenceDefinition, SequenceId, SequenceState, TempBlock, TempFile,
+    TempWatch,
 };
 #[doc(hidden)]
 pub use melba_threads::planted;
 pub use melba_threads::{OwnThreads, Scheduler};
-pub use melba_vfs::Objects;
 pub use melba_vfs::counts::{self as io_counts, IoCounts};
+pub use melba_vfs::{OF_OBJECT, Objects};
 pub use melba_wal::{WalStatistics, WriteCounts};
 pub use options::EngineOptions;
 pub use recovery::RecoveryProgress;

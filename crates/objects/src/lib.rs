@@ -6,6 +6,8 @@
 //! Invariants:
 //! 1. An object is written as a whole or not at all.
 //! 2. A wait for a store looks for a cancelled statement meanwhile (`melba_types::limits`).
+//! 3. What was written as a file of this machine is durable, with all folders above it.
+//! 4. A URL has no query and no fragment: two URLs that differ are two objects.
 //!
 //! `copy` and the session read and write objects as COPY's files. `backup` makes its store by `open_store`.
 
@@ -40,6 +42,9 @@ const ABORT: Duration = Duration::from_secs(5);
 
 const SCHEMES: [&str; 9] = ["s3", "s3a", "gs", "az", "adl", "abfs", "abfss", "file", "https"];
 
+/// The stores that keep cold data.
+const FOLDER_SCHEMES: [&str; 4] = ["s3", "gs", "az", "file"];
+
 /// Whether a file's name is the URL of an object.
 pub fn is_url(name: &str) -> bool {
     name.contains("://")
@@ -54,9 +59,65 @@ pub fn open_store(url: &str) -> std::result::Result<(Arc<dyn ObjectStore>, Path)
     if !SCHEMES.contains(&parsed.scheme()) {
         return Err(format!("no store has URLs of {}://", parsed.scheme()));
     }
+    check_plain(&parsed)?;
     let environment = std::env::vars().map(|(name, value)| (name.to_ascii_lowercase(), value));
     let (store, path) = object_store::parse_url_opts(&parsed, environment).map_err(|e| e.to_string())?;
     Ok((store.into(), path))
+}
+
+/// A question mark ends the path of a URL, and all that follows would be nobody's.
+fn check_plain(url: &url::Url) -> std::result::Result<(), String> {
+    match url.query().or(url.fragment()) {
+        Some(_) => Err("an object's URL has no query and no fragment (? is written %3F, and # is written %23)".to_owned()),
+        None => Ok(()),
+    }
+}
+
+/// Whether a URL is of a folder that can keep cold data: a name that is appended to it is an object of its own.
+///
+/// # Errors
+/// In words: why it is none.
+pub fn check_folder(url: &str) -> std::result::Result<(), String> {
+    let url = url.trim_end_matches('/');
+    let parsed = url::Url::parse(url).map_err(|e| e.to_string())?;
+    let scheme = parsed.scheme();
+    if !FOLDER_SCHEMES.contains(&scheme) || !url.starts_with(&format!("{scheme}://")) {
+        return Err("only URLs of s3://, gs://, az:// and file:// are of such stores".to_owned());
+    }
+    check_plain(&parsed)?;
+    if !parsed.username().is_empty() || parsed.password().is_some() || parsed.port().is_some() {
+        return Err("it must have no user, no password and no port".to_owned());
+    }
+    if url.contains(|c: char| c.is_control() || c == '\\') {
+        return Err("it has a control character or a backslash".to_owned());
+    }
+    store_and_path(&parsed).map(drop)
+}
+
+/// What precedes an object's path in its URL, and the path.
+fn store_and_path(url: &url::Url) -> std::result::Result<(String, Path), String> {
+    check_plain(url)?;
+    let (_, path) = object_store::ObjectStoreScheme::parse(url).map_err(|e| e.to_string())?;
+    let whole = Path::from_url_path(url.path()).map_err(|e| e.to_string())?;
+    let before = whole.as_ref().strip_suffix(path.as_ref()).unwrap_or_default();
+    Ok((format!("{}://{}/{before}", url.scheme(), url.authority()), path))
+}
+
+/// Makes a file durable, and the folders above it.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "objects that are files of this machine are written by object_store, which syncs nothing"
+)]
+fn sync_file(file: &std::path::Path) -> std::io::Result<()> {
+    std::fs::File::open(file)?.sync_all()?;
+    for folder in file.ancestors().skip(1) {
+        match std::fs::File::open(folder).and_then(|folder| folder.sync_all()) {
+            // A folder that this user may not read is none that was made for the file. Some file systems sync no folders.
+            Err(e) if matches!(e.kind(), std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::InvalidInput) => {}
+            synced => synced?,
+        }
+    }
+    Ok(())
 }
 
 fn is_local(url: &str) -> bool {
@@ -85,6 +146,8 @@ struct Connected {
     url: String,
     /// Its objects are files of this machine.
     is_local: bool,
+    /// How long a wait takes at most.
+    patience: Option<Duration>,
 }
 
 impl Connected {
@@ -92,7 +155,20 @@ impl Connected {
         let invalid = |e: &dyn std::fmt::Display| err!(INVALID_PARAMETER_VALUE, "could not open \"{url}\": {e}");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| invalid(&e))?;
         let (store, path) = open_store(url).map_err(|e| invalid(&e))?;
-        Ok(Connected { store, path, runtime: Arc::new(runtime), url: url.to_owned(), is_local: is_local(url) })
+        Ok(Connected { store, path, runtime: Arc::new(runtime), url: url.to_owned(), is_local: is_local(url), patience: None })
+    }
+
+    /// A place in the same store.
+    fn with_path(&self, path: Path, url: String) -> Connected {
+        let Connected { store, runtime, is_local, patience, .. } = self;
+        let (store, runtime) = (Arc::clone(store), Arc::clone(runtime));
+        Connected { store, path, runtime, url, is_local: *is_local, patience: *patience }
+    }
+
+    /// Makes an object that was written durable, if it is a file of this machine.
+    fn sync(&self) -> Result<()> {
+        let Some(file) = file_of(&self.path).filter(|_| self.is_local) else { return Ok(()) };
+        sync_file(&file).map_err(|e| err!(IO_ERROR, "could not sync \"{}\"", self.url).detail(format!("{e}.")))
     }
 
     /// What is no regular file, a pipe for example, could keep a reader waiting for ever.
@@ -107,27 +183,20 @@ impl Connected {
     fn wait<T>(&self, doing: &str, future: impl Future<Output = object_store::Result<T>>) -> Result<T> {
         let waited = self.runtime.block_on(async {
             let mut future = pin!(future);
+            let mut waited = Duration::ZERO;
             loop {
                 match tokio::time::timeout(LOOK, &mut future).await {
                     Ok(done) => return Ok(done),
                     Err(_) => limits::check_interrupt()?,
                 }
+                waited += LOOK;
+                if let Some(patience) = self.patience.filter(|patience| waited >= *patience) {
+                    return Err(err!(IO_ERROR, "could not open \"{}\": the store does not answer", self.url)
+                        .detail(format!("It was waited for {} s.", patience.as_secs())));
+                }
             }
         });
         waited?.map_err(|e| self.failed(doing, &e))
-    }
-
-    /// What ends at the latest when its time is over.
-    async fn limited<T>(
-        &self,
-        patience: Duration,
-        future: impl Future<Output = object_store::Result<T>>,
-    ) -> object_store::Result<Result<T>> {
-        match tokio::time::timeout(patience, future).await {
-            Ok(done) => done.map(Ok),
-            Err(_) => Ok(Err(err!(IO_ERROR, "could not open \"{}\": the store does not answer", self.url)
-                .detail(format!("It was waited for {} s.", patience.as_secs())))),
-        }
     }
 
     fn failed(&self, doing: &str, error: &object_store::Error) -> DbError {
@@ -139,6 +208,9 @@ impl Connected {
             object_store::Error::PermissionDenied { .. } | object_store::Error::Unauthenticated { .. } => {
                 err!(INSUFFICIENT_PRIVILEGE, "could not open \"{url}\" for {doing}: the store refuses it")
                     .detail(format!("{error}."))
+            }
+            object_store::Error::AlreadyExists { .. } => {
+                err!(IO_ERROR, "could not open \"{url}\" for {doing}: there is such an object already")
             }
             _ => err!(IO_ERROR, "could not open \"{url}\" for {doing}").detail(format!("{error}.")),
         }
@@ -223,7 +295,8 @@ impl ObjectWriter {
     /// Everything was written: the object is there.
     pub fn finish(mut self) -> Result<()> {
         let Some(upload) = self.upload.take() else { return Ok(()) };
-        self.connected.wait("writing", upload.finish()).map(|_| ())
+        self.connected.wait("writing", upload.finish())?;
+        self.connected.sync()
     }
 }
 
@@ -236,7 +309,7 @@ impl Drop for ObjectWriter {
     }
 }
 
-/// Objects by their whole URLs. Connections to stores are kept; no call takes longer than the patience that it is given.
+/// Objects by their whole URLs. Connections to stores are kept; no wait of a call takes longer than the patience that it is given.
 #[derive(Default)]
 pub struct Stores {
     /// By what precedes the path of a URL.
@@ -245,11 +318,10 @@ pub struct Stores {
 
 impl Stores {
     /// A place in a store.
-    fn at(&self, url: &str) -> Result<Connected> {
+    fn at(&self, url: &str, patience: Duration) -> Result<Connected> {
         let invalid = |e: &dyn std::fmt::Display| err!(INVALID_PARAMETER_VALUE, "could not open \"{url}\": {e}");
         let parsed = url::Url::parse(url).map_err(|e| invalid(&e))?;
-        let (_, path) = object_store::ObjectStoreScheme::parse(&parsed).map_err(|e| invalid(&e))?;
-        let store = format!("{}://{}", parsed.scheme(), parsed.authority());
+        let (store, path) = store_and_path(&parsed).map_err(|e| invalid(&e))?;
         let known = self.connected.lock().get(&store).cloned();
         let known = match known {
             Some(known) => known,
@@ -258,8 +330,7 @@ impl Stores {
                 Arc::clone(self.connected.lock().entry(store).or_insert(opened))
             }
         };
-        let Connected { store, runtime, is_local, .. } = &*known;
-        Ok(Connected { store: Arc::clone(store), path, runtime: Arc::clone(runtime), url: url.to_owned(), is_local: *is_local })
+        Ok(Connected { patience: Some(patience), ..known.with_path(path, url.to_owned()) })
     }
 
     /// The bytes of a range of an object.
@@ -267,21 +338,23 @@ impl Stores {
     /// # Errors
     /// As of `ObjectReader::open`; 58030 when there is no answer within `patience`.
     pub fn read(&self, url: &str, range: Range<u64>, patience: Duration) -> Result<Bytes> {
-        let at = self.at(url)?;
+        let at = self.at(url, patience)?;
         at.check_readable()?;
-        at.wait("reading", at.limited(patience, at.store.get_range(&at.path, range)))?
+        at.wait("reading", at.store.get_range(&at.path, range))
     }
 
-    /// Writes an object of the pieces that `read` gives until there is none.
+    /// Writes an object that does not exist, of the pieces that `read` gives until there is none. An object of several pieces is
+    /// sent in parts, and no store says whether there was one: its name must be a new one. A file is durable then.
     ///
     /// # Errors
-    /// As of `ObjectWriter::create`; those of `read`; 58030 when a piece does not go out within `patience`.
+    /// As of `ObjectWriter::create`; those of `read`; 58030 when there is such an object, or a piece does not go out within `patience`.
     pub fn write(&self, url: &str, patience: Duration, read: &mut dyn FnMut() -> Result<Option<Vec<u8>>>) -> Result<()> {
-        let at = self.at(url)?;
+        let at = self.at(url, patience)?;
         let first = read()?.unwrap_or_default();
-        let Some(second) = read()? else {
-            return at.wait("writing", at.limited(patience, at.store.put(&at.path, first.into())))?.map(drop);
-        };
+        let Some(second) = read()? else { return put_new(&at, first.into()) };
+        if at.is_local && file_of(&at.path).is_some_and(|file| file.symlink_metadata().is_ok()) {
+            return Err(err!(IO_ERROR, "could not open \"{url}\" for writing: there is such an object already"));
+        }
         let mut writer = ObjectWriter::new(at)?;
         writer.write(&first)?;
         writer.write(&second)?;
@@ -296,15 +369,28 @@ impl Stores {
     /// # Errors
     /// As of `ObjectWriter::create`; 58030 when there is no answer within `patience`.
     pub fn remove(&self, url: &str, patience: Duration) -> Result<()> {
-        let at = self.at(url)?;
+        let at = self.at(url, patience)?;
         let removed = async {
             match at.store.delete(&at.path).await {
                 Err(object_store::Error::NotFound { .. }) | Ok(()) => Ok(()),
                 Err(e) => Err(e),
             }
         };
-        at.wait("writing", at.limited(patience, removed))?
+        at.wait("writing", removed)
     }
+}
+
+/// Writes a whole object where there is none.
+fn put_new(at: &Connected, content: Bytes) -> Result<()> {
+    let written = async {
+        match at.store.put_opts(&at.path, content.clone().into(), PutMode::Create.into()).await {
+            // A store that knows no conditions.
+            Err(object_store::Error::NotImplemented) => at.store.put(&at.path, content.into()).await,
+            written => written,
+        }
+    };
+    at.wait("writing", written)?;
+    at.sync()
 }
 
 /// The objects below a URL, by their names there.
@@ -327,8 +413,7 @@ impl Folder {
     fn at(&self, name: &str) -> Connected {
         let path =
             name.split('/').filter(|part| !part.is_empty()).fold(self.connected.path.clone(), |path, part| path.child(part));
-        let Connected { store, runtime, is_local, .. } = &self.connected;
-        Connected { store: Arc::clone(store), path, runtime: Arc::clone(runtime), url: self.url(name), is_local: *is_local }
+        self.connected.with_path(path, self.url(name))
     }
 
     /// The content of an object; `None`: there is none.
@@ -353,7 +438,8 @@ impl Folder {
     /// As of `ObjectWriter::create`.
     pub fn write(&self, name: &str, content: Vec<u8>) -> Result<()> {
         let at = self.at(name);
-        at.wait("writing", at.store.put(&at.path, content.into())).map(|_| ())
+        at.wait("writing", at.store.put(&at.path, content.into()))?;
+        at.sync()
     }
 
     /// Writes an object that does not exist; false if it does.
@@ -362,13 +448,17 @@ impl Folder {
     /// As of `ObjectWriter::create`.
     pub fn create(&self, name: &str, content: Vec<u8>) -> Result<bool> {
         let at = self.at(name);
-        at.wait("writing", async {
+        let created = at.wait("writing", async {
             match at.store.put_opts(&at.path, content.into(), PutMode::Create.into()).await {
                 Ok(_) => Ok(true),
                 Err(object_store::Error::AlreadyExists { .. }) => Ok(false),
                 Err(e) => Err(e),
             }
-        })
+        })?;
+        if created {
+            at.sync()?;
+        }
+        Ok(created)
     }
 
     /// # Errors
@@ -478,8 +568,94 @@ mod tests {
     }
 
     #[test]
+    fn folders_of_cold_data_have_nothing_but_a_place() {
+        for url in ["s3://b", "s3://b/", "s3://b/f/g", "gs://b/f", "az://c/f", "file:///f/g", "s3://b/a%3Fb"] {
+            assert_eq!(check_folder(url), Ok(()), "{url}");
+        }
+        let others = [
+            "https://s3.eu-1.amazonaws.com/b",
+            "http://h/x",
+            "memory:///x",
+            "bla://b/f",
+            "file:/f",
+            "/f",
+            "s3:b/f",
+            "abfss://c@a/f",
+        ];
+        let unclear = ["s3://b/f?x=1", "s3://b/f#x", "s3://b/f?", "s3://b/f#", "s3://b/?", "file:///f?x", "file:///f#x"];
+        let more = [
+            "s3://u:p@b/f",
+            "s3://u@b/f",
+            "s3://:p@b/f",
+            "s3://b:80/f",
+            "s3:///f",
+            "s3://",
+            "file:///",
+            "file://host/f",
+            "s3://b//f",
+            "s3://b/f\n",
+        ];
+        for url in others.iter().chain(&unclear).chain(&more) {
+            assert!(check_folder(url).is_err(), "{url}");
+        }
+    }
+
+    #[test]
+    fn stores_are_known_by_all_that_precedes_a_path() {
+        let known = |url: &str| store_and_path(&url::Url::parse(url).unwrap()).unwrap();
+        let (one, path) = known("https://s3.eu-1.amazonaws.com/one/a/b");
+        assert_eq!((one.as_str(), path.as_ref()), ("https://s3.eu-1.amazonaws.com/one/", "a/b"));
+        assert_ne!(one, known("https://s3.eu-1.amazonaws.com/two/a/b").0);
+        assert_eq!(one, known("https://s3.eu-1.amazonaws.com/one/c").0);
+        assert_eq!(known("s3://b/a/a").0, "s3://b/");
+        assert_eq!(known("s3://b/a%20/a").0, "s3://b/");
+        assert_ne!(known("az://c/one/a").0, known("az://c/two/a").0);
+        assert_eq!(known("file:///a/b"), ("file:///".to_owned(), Path::from("a/b")));
+    }
+
+    #[test]
+    fn objects_of_stores_are_never_replaced() {
+        let directory = tempfile::tempdir().unwrap();
+        let (stores, patience) = (Stores::default(), Duration::from_secs(20));
+        for pieces in [1, 3] {
+            let url = format!("file://{}/new/{pieces}/object", directory.path().display());
+            let write = |byte: u8| {
+                let mut left = pieces;
+                stores.write(&url, patience, &mut || {
+                    left -= 1;
+                    Ok((left >= 0).then(|| vec![byte; PART_BYTES]))
+                })
+            };
+            write(1).unwrap();
+            assert_eq!(write(2).unwrap_err().sqlstate(), melba_types::SqlState::IO_ERROR);
+            assert_eq!(stores.read(&url, 7..9, patience).unwrap()[..], [1, 1]);
+            stores.remove(&url, patience).unwrap();
+            stores.remove(&url, patience).unwrap();
+        }
+    }
+
+    #[test]
+    fn waits_end() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = Connected::open(&format!("file://{}", directory.path().display())).unwrap();
+        let at = Connected { patience: Some(2 * LOOK), ..at };
+        let error = at.wait("writing", std::future::pending::<object_store::Result<()>>()).unwrap_err();
+        assert_eq!(error.sqlstate(), melba_types::SqlState::IO_ERROR);
+    }
+
+    #[test]
+    fn files_and_their_folders_are_synced() {
+        let directory = tempfile::tempdir().unwrap();
+        assert!(sync_file(&directory.path().join("none")).is_err());
+        let file = directory.path().join("a");
+        std::fs::write(&file, b"x").unwrap();
+        sync_file(&file).unwrap();
+    }
+
+    #[test]
     fn only_urls_of_stores_are_opened() {
-        for url in ["memory:///x", "http://169.254.169.254/latest", "ftp://host/x", "://x"] {
+        let unclear = ["file:///x?y", "file:///x#y", "s3://b/x?"];
+        for url in ["memory:///x", "http://169.254.169.254/latest", "ftp://host/x", "://x"].iter().chain(&unclear) {
             assert!(open_store(url).is_err(), "{url}");
         }
     }

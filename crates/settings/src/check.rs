@@ -16,6 +16,12 @@ const SECONDS_TO_2000: i64 = 946_684_800;
 /// Less is a number without its unit. No server of a use has less.
 const MEMORY_KILOBYTES_MIN: i64 = 4 << 10;
 
+/// Whether the authority of a URL begins with a user.
+fn has_user(url: &str) -> bool {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.split(['/', '?', '#', '\\']).next().is_some_and(|authority| authority.contains('@'))
+}
+
 /// Checks a value beyond its type, and returns it in canonical form. `current` and `reset`: the setting's present value, and the
 /// one that RESET restores.
 pub fn check(definition: &Definition, value: Value, current: &Value, reset: &Value) -> Result<Value> {
@@ -45,6 +51,13 @@ pub fn check(definition: &Definition, value: Value, current: &Value, reset: &Val
             None => return Err(invalid(definition, text)),
         },
         "client_encoding" => client_encoding(definition, text)?,
+        "traces_endpoint" if has_user(text) => {
+            return Err(err!(
+                INVALID_PARAMETER_VALUE,
+                "invalid value for parameter \"traces_endpoint\": it has a user or a password"
+            )
+            .hint("Credentials are headers in the file of traces_headers_file."));
+        }
         "application_name" | "cluster_name" => printable_ascii(text),
         "log_destination" => log_destination(definition, text)?,
         "log_connections" => log_connections(definition, text)?,
@@ -265,6 +278,12 @@ fn printable_ascii(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn endpoints_have_no_passwords() {
+        assert!(has_user("http://u:p@h:4318/x") && has_user("http://u@h") && has_user("u:p@h"));
+        assert!(!has_user("http://h:4318/a@b") && !has_user("") && !has_user("https://h?x=@"));
+    }
 
     #[test]
     fn lists_of_identifiers_are_known() {

@@ -93,6 +93,9 @@ fn traces_url(endpoint: &str) -> Result<reqwest::Url, String> {
     if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
         return Err(invalid("it is no URL of http or https"));
     }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("an endpoint for traces has no user and no password: they are headers".to_owned());
+    }
     let path = url.path().trim_end_matches('/');
     if !path.ends_with(PATH) {
         let path = format!("{path}{PATH}");
@@ -258,6 +261,8 @@ mod tests {
         assert_eq!(traces_url("http://h:4318").expect("a URL").as_str(), "http://h:4318/v1/traces");
         assert_eq!(traces_url("https://h/otlp/v1/traces/").expect("a URL").as_str(), "https://h/otlp/v1/traces/");
         assert!(traces_url("localhost:4318").is_err() && traces_url("ftp://h").is_err() && traces_url("").is_err());
+        let error = traces_url("http://u:secret@h").expect_err("it has a password");
+        assert!(!error.contains("secret"), "{error}");
         assert!(headers("a: b\n\nc:d").is_ok_and(|headers| headers.len() == 3));
         let error = headers("a: b\nsecret").expect_err("no header");
         assert!(error.starts_with("line 2 ") && !error.contains("secret"), "{error}");

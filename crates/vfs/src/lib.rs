@@ -84,6 +84,9 @@ pub trait Directory: Send + Sync {
     fn lock(&self, name: &str) -> io::Result<Box<dyn Send + Sync>>;
 }
 
+/// The kind of errors that are one object's: it is not there, or has other bytes. All others are its store's.
+pub const OF_OBJECT: io::ErrorKind = io::ErrorKind::AddrNotAvailable;
+
 /// Objects of stores elsewhere, by URL. Every call may wait for a network, as long as its implementation allows; an interrupted
 /// statement ends the wait.
 pub trait Objects: Send + Sync {

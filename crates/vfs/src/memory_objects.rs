@@ -1,12 +1,12 @@
 //! A store of objects in memory that fails as it is told.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::Range;
 
 use parking_lot::Mutex;
 
-use crate::Objects;
+use crate::{OF_OBJECT, Objects};
 
 /// How a store fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,11 +17,15 @@ pub enum StoreFault {
     WritesHalf,
     /// It writes each object and loses the answer.
     LosesAnswers,
+    /// It changes a byte of its next answers, so many.
+    Garbles(u32),
 }
 
 #[derive(Default)]
 struct StoreState {
     objects: BTreeMap<String, Vec<u8>>,
+    /// All that were ever written.
+    written: BTreeSet<String>,
     fault: Option<StoreFault>,
     gets: u64,
 }
@@ -39,6 +43,11 @@ impl MemoryObjects {
     /// Ranges that were asked for so far.
     pub fn gets(&self) -> u64 {
         self.0.lock().gets
+    }
+
+    /// The URLs of all objects that were ever written.
+    pub fn written(&self) -> Vec<String> {
+        self.0.lock().written.iter().cloned().collect()
     }
 
     pub fn urls(&self) -> Vec<String> {
@@ -62,6 +71,9 @@ impl Objects for MemoryObjects {
         let mut content = read(0..bytes)?;
         let mut state = self.0.lock();
         state.answer()?;
+        if !state.written.insert(url.to_owned()) {
+            return Err(io::Error::other("there was such an object already"));
+        }
         if state.fault == Some(StoreFault::WritesHalf) {
             content.truncate(content.len() / 2);
         }
@@ -73,9 +85,16 @@ impl Objects for MemoryObjects {
         let mut state = self.0.lock();
         state.gets += 1;
         state.answer()?;
-        let object = state.objects.get(url).ok_or_else(|| io::Error::other("there is no such object"))?;
+        let object = state.objects.get(url).ok_or_else(|| io::Error::new(OF_OBJECT, "there is no such object"))?;
         let end = range.end.min(object.len() as u64);
-        Ok(object[range.start.min(end) as usize..end as usize].to_vec())
+        let mut answer = object[range.start.min(end) as usize..end as usize].to_vec();
+        if let Some(StoreFault::Garbles(times)) = state.fault {
+            if let Some(byte) = answer.last_mut() {
+                *byte ^= 1;
+            }
+            state.fault = (times > 1).then_some(StoreFault::Garbles(times - 1));
+        }
+        Ok(answer)
     }
 
     fn remove(&self, url: &str) -> io::Result<()> {

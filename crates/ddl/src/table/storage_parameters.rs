@@ -220,14 +220,36 @@ fn check(name: &str, of: u8, value: &str) -> Result<()> {
         Values::OneOf(names, detail) if !names.iter().any(|n| n.eq_ignore_ascii_case(value)) => {
             Err(err!(INVALID_PARAMETER_VALUE, "invalid value for enum option \"{name}\": {value}").detail(*detail))
         }
-        Values::Store if !value.contains("://") => {
-            Err(err!(INVALID_PARAMETER_VALUE, "invalid value for option \"{name}\": \"{value}\" is no URL")
-                .hint("Folders have URLs such as s3://bucket/folder and file:///folder."))
-        }
+        Values::Store => melba_objects::check_folder(value).map_err(|why| {
+            // A password is nobody's business.
+            let shown = if value.contains('@') { "" } else { value };
+            err!(INVALID_PARAMETER_VALUE, "invalid value for option \"{name}\": \"{shown}\" is no folder of a store")
+                .detail(format!("{why}."))
+                .hint("Folders have URLs such as s3://bucket/folder and file:///folder.")
+        }),
         Values::Span if parse_span(value).is_none() => {
             Err(err!(INVALID_PARAMETER_VALUE, "invalid value for option \"{name}\": {value}")
                 .hint("Valid units for this option are \"ms\", \"s\", \"min\", \"h\", and \"d\"."))
         }
-        Values::Bool | Values::OneOf(..) | Values::Store | Values::Span => Ok(()),
+        Values::Bool | Values::OneOf(..) | Values::Span => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cold_stores_are_folders_of_stores() {
+        for url in ["s3://b/f", "gs://b", "az://c/f", "file:///f"] {
+            assert!(check("cold_store", TABLE, url).is_ok(), "{url}");
+        }
+        for url in
+            ["/f", "s3://b/f?x", "s3://b/f#x", "s3://u:secret@b/f", "https://h/f", "http://h/f", "memory:///f", "bla://b/f"]
+        {
+            let error = check("cold_store", TABLE, url).expect_err(url);
+            assert_eq!(error.sqlstate(), melba_types::SqlState::INVALID_PARAMETER_VALUE, "{url}");
+            assert!(!format!("{error:?}").contains("secret"));
+        }
     }
 }

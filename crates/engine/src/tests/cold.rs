@@ -5,7 +5,7 @@ use std::sync::Arc;
 use melba_store::segment_name;
 use melba_types::row::RowLayout;
 use melba_types::{Datum, Kind, RowId, TreeId};
-use melba_vfs::{Directory, MemoryDirectory, MemoryObjects, OsClock, StoreFault};
+use melba_vfs::{Directory, MemoryDirectory, MemoryObjects, OsClock, OsRandom, StoreFault};
 
 use crate::*;
 
@@ -26,7 +26,7 @@ fn open(disk: &Arc<MemoryDirectory>, objects: &Arc<MemoryObjects>) -> Arc<Engine
     let options =
         EngineOptions { memory_bytes: 4 << 20, wal_file_bytes: 64 << 10, segment_bytes: 1 << 20, ..EngineOptions::default() };
     let engine = Engine::open(options, Arc::clone(disk) as Arc<dyn Directory>, Arc::new(OsClock::new())).expect("opens");
-    engine.set_objects(Arc::clone(objects) as Arc<dyn Objects>);
+    engine.set_objects(Arc::clone(objects) as Arc<dyn Objects>, Arc::new(OsRandom));
     engine
 }
 
@@ -63,7 +63,7 @@ impl World {
     }
 
     fn cool(&self, tree: TreeId) -> Result<()> {
-        self.engine.move_cold(tree, Some(&target()), &|| false)
+        move_cold(&self.engine, tree, Some(&target()))
     }
 
     fn local_bytes(&self) -> u64 {
@@ -77,6 +77,16 @@ impl World {
         self.disk = self.disk.after_power_cut(&mut || true);
         self.engine = open(&self.disk, &self.objects);
     }
+}
+
+fn move_cold(engine: &Engine, tree: TreeId, target: Option<&ColdTarget>) -> Result<()> {
+    engine.move_cold(tree, target, &|_| true).map_err(|failure| failure.error)
+}
+
+/// What the server's thread does besides; the first failure.
+fn tend_cold(engine: &Engine) -> Result<()> {
+    let failures = [engine.bring_wanted(&|_| true), engine.sweep_cold(&|_| true)];
+    failures.into_iter().flatten().next().map_or(Ok(()), |failure| Err(failure.error))
 }
 
 fn rows(engine: &Engine, tree: TreeId) -> Result<Vec<(i32, String)>> {
@@ -116,14 +126,14 @@ fn rows_in_a_store_are_read_and_changed_as_others() {
     // The merge waits for its inputs, not for the store.
     world.objects.set_fault(Some(StoreFault::Refuses));
     world.flush();
-    assert!(world.engine.tend_cold().is_err());
+    assert!(tend_cold(&world.engine).is_err());
     world.objects.set_fault(None);
-    world.engine.tend_cold().expect("brings back");
+    tend_cold(&world.engine).expect("brings back");
     world.flush();
     assert_eq!(rows(&world.engine, tree).expect("reads"), expected(5000..ROWS));
-    world.engine.tend_cold().expect("sweeps");
+    tend_cold(&world.engine).expect("sweeps");
     world.cool(tree).expect("moves");
-    world.engine.tend_cold().expect("sweeps");
+    tend_cold(&world.engine).expect("sweeps");
     let found = world.engine.cold_use(tree).expect("known");
     // Files that came back for a merge keep theirs for a while.
     let (objects, files) = (world.objects.urls().len() as u64, found.cold_files + found.local_files);
@@ -172,18 +182,18 @@ fn objects_go_with_their_table_and_data_comes_back_without_a_store() {
     let (dropped, returned) = (world.table(), world.table());
     world.cool(dropped).and_then(|()| world.cool(returned)).expect("moves");
     let other = ColdTarget { store: "s3://other".into(), after: 0 };
-    world.engine.move_cold(returned, Some(&other), &|| false).expect("comes back");
-    world.engine.move_cold(returned, Some(&other), &|| false).expect("moves");
+    move_cold(&world.engine, returned, Some(&other)).expect("comes back");
+    move_cold(&world.engine, returned, Some(&other)).expect("moves");
     assert!(world.objects.urls().iter().any(|url| url.starts_with("s3://other/")));
     let t = world.engine.begin(Isolation::ReadCommitted).expect("begins");
     t.drop_tree(dropped).expect("drops");
     t.commit(Durability::Sync).expect("commits");
     world.flush();
-    world.engine.tend_cold().expect("sweeps");
+    tend_cold(&world.engine).expect("sweeps");
     let urls = world.objects.urls();
     assert!(!urls.is_empty() && urls.iter().all(|url| url.starts_with("s3://other/")), "{urls:?}");
-    world.engine.move_cold(returned, None, &|| false).expect("comes back");
-    world.engine.tend_cold().expect("sweeps");
+    move_cold(&world.engine, returned, None).expect("comes back");
+    tend_cold(&world.engine).expect("sweeps");
     assert!(world.objects.urls().is_empty() && world.engine.cold_tables().is_empty());
     assert_eq!(rows(&world.engine, returned).expect("reads"), expected(0..ROWS));
 }
@@ -208,6 +218,26 @@ fn a_backup_has_what_is_in_a_store() {
     assert!(restored.cold_tables().is_empty(), "all of it is in the copy");
 }
 
+#[test]
+fn a_store_that_may_not_be_asked_is_left_alone() {
+    let world = World::new();
+    let tree = world.table();
+    let asked = std::cell::RefCell::new(Vec::new());
+    let refuse = |store: &str| {
+        asked.borrow_mut().push(store.to_owned());
+        false
+    };
+    world.engine.move_cold(tree, Some(&target()), &refuse).expect("does nothing");
+    assert!(world.objects.written().is_empty() && !asked.borrow().is_empty());
+    world.cool(tree).expect("moves");
+    world.engine.move_cold(tree, None, &refuse).expect("does nothing");
+    assert_eq!(world.engine.cold_use(tree).expect("known").local_files, 0);
+    assert!(asked.borrow().iter().all(|store| store == "s3://bucket"));
+    world.objects.set_fault(Some(StoreFault::Refuses));
+    let failure = world.engine.move_cold(tree, None, &|_| true).expect_err("nothing comes");
+    assert_eq!(failure.store.as_deref(), Some("s3://bucket"));
+}
+
 /// The power fails at each sync of moves between a flush and a merge.
 #[test]
 fn power_cuts_lose_no_row() {
@@ -215,8 +245,8 @@ fn power_cuts_lose_no_row() {
         let mut world = World::new();
         let tree = world.table();
         world.disk.cut_power_at_sync(world.disk.syncs() + cut);
-        let _ = world.cool(tree).and_then(|()| world.engine.move_cold(tree, None, &|| false));
-        let _ = world.engine.tend_cold();
+        let _ = world.cool(tree).and_then(|()| move_cold(&world.engine, tree, None));
+        let _ = tend_cold(&world.engine);
         let mut n = cut;
         world.disk = world.disk.after_power_cut(&mut || {
             n += 1;
@@ -224,12 +254,12 @@ fn power_cuts_lose_no_row() {
         });
         world.engine = open(&world.disk, &world.objects);
         assert_eq!(rows(&world.engine, tree).expect("reads"), expected(0..ROWS), "cut {cut}");
-        world.engine.tend_cold().expect("sweeps");
+        tend_cold(&world.engine).expect("sweeps");
         assert_eq!(rows(&world.engine, tree).expect("reads"), expected(0..ROWS), "cut {cut}, swept");
         world.cool(tree).expect("moves");
         assert_eq!(rows(&world.engine, tree).expect("reads"), expected(0..ROWS), "cut {cut}, moved");
         let found = world.engine.cold_use(tree).expect("known");
-        world.engine.tend_cold().expect("sweeps");
+        tend_cold(&world.engine).expect("sweeps");
         assert_eq!(world.objects.urls().len() as u64, found.cold_files, "cut {cut}");
     }
 }

@@ -225,7 +225,12 @@ fn tables_move_into_a_folder_and_leave_it_with_their_end() {
     let url = format!("file://{}", folder.path().display());
     client.batch_execute("create role app; create schema a authorization app").expect("it runs");
     for (statement, error) in [
-        ("create table r (i int) with (cold_store = '/x')", "22023 invalid value for option \"cold_store\": \"/x\" is no URL"),
+        (
+            "create table r (i int) with (cold_store = '/x')",
+            "22023 invalid value for option \"cold_store\": \"/x\" is no folder of a store",
+        ),
+        ("create table r (i int) with (cold_store = 's3://b/x?y=1')", "22023"),
+        ("create table r (i int) with (cold_store = 'https://s3.eu-1.amazonaws.com/b')", "22023"),
         ("create table r (i int) with (cold_after = '1 week')", "22023 invalid value for option \"cold_after\": 1 week"),
         ("create unlogged table r (i int) with (cold_store = 'file:///x')", "0A000"),
         ("create temp table r with (cold_store = 'file:///x') as select 1", "0A000"),

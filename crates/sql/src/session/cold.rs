@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use melba_catalog::publications::parse_span;
 use melba_catalog::{Relation, Storage};
-use melba_engine::{ColdTarget, Objects};
+use melba_engine::{ColdFailure, ColdTarget, OF_OBJECT, Objects};
 use melba_objects::Stores;
 use melba_settings::Settings;
 use melba_transaction::cluster::Cluster;
@@ -22,8 +22,11 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const PIECE_BYTES: u64 = 8 << 20;
 /// The age of segments that move, when a table does not say.
 const AFTER: &str = "7d";
-/// After a failure a table's segments wait for so long.
-const RETRY_AFTER: i64 = 10_000_000;
+/// After a failure a table's segments wait for so long, and so does a store: twice as long as before when it fails again at once.
+const REST: i64 = 10_000_000;
+const REST_MAX: i64 = 32 * REST;
+/// So long a failure of one kind is not logged again.
+const QUIET: i64 = 600_000_000;
 const KILOBYTE: u64 = 1024;
 
 /// The stores, as the engine sees them.
@@ -66,71 +69,169 @@ fn failed(error: DbError) -> io::Error {
     }
     let detail = error.fields().detail.as_deref().map(str::to_owned);
     let same = err!(IO_ERROR, "{}", error.message());
-    io::Error::other(detail.into_iter().fold(same, |error, detail| error.detail(detail)))
+    let is_of_object = [SqlState::UNDEFINED_FILE, SqlState::WRONG_OBJECT_TYPE].contains(&error.sqlstate());
+    let kind = if is_of_object { OF_OBJECT } else { io::ErrorKind::Other };
+    io::Error::new(kind, detail.into_iter().fold(same, |error, detail| error.detail(detail)))
+}
+
+/// A store that failed, or a table's moves.
+#[derive(Clone)]
+struct Failure {
+    message: String,
+    at: i64,
+    /// Until when nothing is asked of it, and how long that is altogether.
+    until: i64,
+    rest: i64,
+}
+
+impl Failure {
+    /// After an earlier one, maybe.
+    fn new(message: String, now: i64, before: Option<&Failure>) -> Failure {
+        let again = before.filter(|before| now < before.until + before.rest);
+        let rest = again.map_or(REST, |before| (2 * before.rest).min(REST_MAX));
+        Failure { message, at: now, until: now + rest, rest }
+    }
+
+    /// Of a table whose store failed. The store rests, not the table, which may get another one.
+    fn of_table(&self) -> Failure {
+        Failure { until: self.at, ..self.clone() }
+    }
+}
+
+/// When failures were logged: of one kind once in a while, because their texts differ each time.
+#[derive(Default)]
+struct Told(HashMap<(String, SqlState), i64>);
+
+impl Told {
+    /// Whether a failure of a place is to be logged.
+    fn is_new(&mut self, place: &str, kind: SqlState, now: i64) -> bool {
+        self.0.retain(|_, at| now < *at + QUIET);
+        let kind = (place.to_owned(), kind);
+        let is_new = !self.0.contains_key(&kind);
+        self.0.entry(kind).or_insert(now);
+        is_new
+    }
+}
+
+#[derive(Default)]
+struct ColdFailures {
+    tables: HashMap<TreeId, Failure>,
+    stores: HashMap<String, Failure>,
+    told: Told,
+    /// New ones, for the log.
+    new: Vec<String>,
+}
+
+impl ColdFailures {
+    fn may_ask(&self, store: &str, now: i64) -> bool {
+        self.stores.get(store).is_none_or(|failure| failure.until <= now)
+    }
+
+    /// A failure of a store, or of none.
+    fn add(&mut self, store: Option<&str>, error: &DbError, now: i64) {
+        self.tell(store.unwrap_or_default(), error, now);
+        if let Some(store) = store {
+            let failure = Failure::new(message(error), now, self.stores.get(store));
+            self.stores.insert(store.to_owned(), failure);
+        }
+    }
+
+    fn tell(&mut self, place: &str, error: &DbError, now: i64) {
+        if self.told.is_new(place, error.sqlstate(), now) {
+            self.new.push(message(error));
+        }
+    }
 }
 
 /// What the server knows of moves of cold data.
 #[derive(Default)]
-pub struct ColdWork {
-    /// The last failure of tables, by their trees, and when it was.
-    failures: Mutex<HashMap<TreeId, (String, i64)>>,
-    /// The last failure that concerns no table.
-    failure: Mutex<Option<String>>,
-}
+pub struct ColdWork(Mutex<ColdFailures>);
 
 impl ColdWork {
     /// Lets the engine reach object stores.
     pub(super) fn begin(cluster: &Cluster) {
-        cluster.engine.set_objects(Arc::new(ColdStores::default()));
+        cluster.engine.set_objects(Arc::new(ColdStores::default()), Arc::clone(&cluster.random));
     }
 
     /// The last failure of a table, by its tree, and when it was.
     pub(super) fn failure(&self, tree: TreeId) -> Option<(String, i64)> {
-        self.failures.lock().get(&tree).cloned()
+        self.0.lock().tables.get(&tree).map(|failure| (failure.message.clone(), failure.at))
     }
 
-    /// Moves everything that is due, and removes what nobody needs; returns new failures. For one thread.
+    /// Moves everything that is due, and removes what nobody needs; returns new failures. A store that fails is left alone for a
+    /// while, and the others are not concerned. For one thread.
     pub fn step(&self, cluster: &Cluster, settings: &Settings, is_stopping: &dyn Fn() -> bool) -> Vec<String> {
         let engine = &cluster.engine;
         engine.set_cold_cache_bytes(settings.get("cold_cache_size").as_integer().max(0) as u64 * KILOBYTE);
         let data = settings.get("data_directory").as_text().to_owned();
-        let mut told = Vec::new();
-        let tended = engine.tend_cold().err().map(|e| message(&DbError::from(e)));
-        let mut failure = self.failure.lock();
-        if *failure != tended {
-            told.extend(tended.clone());
-            *failure = tended;
-        }
-        drop(failure);
+        let now = || cluster.clock.now_micros();
+        let may_ask = |store: &str| !is_stopping() && self.0.lock().may_ask(store, now());
+        let bring_wanted = || self.add(cluster, engine.bring_wanted(&may_ask), is_stopping);
+        bring_wanted();
+        self.add(cluster, engine.sweep_cold(&may_ask), is_stopping);
         let mut targets: HashMap<TreeId, Option<ColdTarget>> =
             engine.cold_tables().into_iter().map(|tree| (tree, None)).collect();
         for catalog in cluster.catalogs().databases() {
             let cold = catalog.user_relations().filter_map(|relation| Some((tree_of(relation)?, target_of(relation)?)));
             targets.extend(cold.map(|(tree, target)| (tree, Some(target))));
         }
-        self.failures.lock().retain(|tree, _| targets.contains_key(tree));
+        self.0.lock().tables.retain(|tree, _| targets.contains_key(tree));
         for (tree, target) in targets {
-            let now = cluster.clock.now_micros();
-            let waits = self.failures.lock().get(&tree).is_some_and(|(_, at)| now < *at + RETRY_AFTER);
-            if waits || is_stopping() {
+            if is_stopping() {
+                break;
+            }
+            if self.0.lock().tables.get(&tree).is_some_and(|failure| now() < failure.until) {
                 continue;
             }
-            let moved = check(target.as_ref(), &data)
-                .and_then(|()| engine.move_cold(tree, target.as_ref(), is_stopping).map_err(DbError::from));
-            let mut failures = self.failures.lock();
-            match moved {
-                Ok(()) => drop(failures.remove(&tree)),
-                Err(_) if is_stopping() => {}
-                Err(e) => {
-                    let message = message(&e);
-                    if failures.get(&tree).is_none_or(|(known, _)| *known != message) {
-                        told.push(message.clone());
-                    }
-                    failures.insert(tree, (message, cluster.clock.now_micros()));
+            bring_wanted();
+            // A table that waits for a store that rests says why.
+            let waits_for = Mutex::new(None);
+            let may_go = |store: &str| {
+                let may_go = may_ask(store);
+                if !may_go {
+                    *waits_for.lock() = Some(store.to_owned());
                 }
+                may_go
+            };
+            let moved = match check(target.as_ref(), &data) {
+                Ok(()) => engine.move_cold(tree, target.as_ref(), &may_go).map_err(|failure| {
+                    let ColdFailure { store, error } = failure;
+                    (store, DbError::from(error))
+                }),
+                Err(e) => Err((None, e)),
+            };
+            if is_stopping() {
+                break;
+            }
+            let mut failures = self.0.lock();
+            let failed = match (moved, waits_for.into_inner()) {
+                (Ok(()), Some(store)) => failures.stores.get(&store).map(Failure::of_table),
+                (Ok(()), None) => None,
+                (Err((Some(store), e)), _) => {
+                    failures.add(Some(&store), &e, now());
+                    failures.stores.get(&store).map(Failure::of_table)
+                }
+                (Err((None, e)), _) => {
+                    failures.tell(&target.map_or_else(String::new, |target| target.store), &e, now());
+                    Some(Failure::new(message(&e), now(), None))
+                }
+            };
+            match failed {
+                Some(failure) => drop(failures.tables.insert(tree, failure)),
+                None => drop(failures.tables.remove(&tree)),
             }
         }
-        told
+        std::mem::take(&mut self.0.lock().new)
+    }
+
+    /// Failures that concern no table.
+    fn add(&self, cluster: &Cluster, failures: Vec<ColdFailure>, is_stopping: &dyn Fn() -> bool) {
+        if is_stopping() {
+            return;
+        }
+        for ColdFailure { store, error } in failures {
+            self.0.lock().add(store.as_deref(), &DbError::from(error), cluster.clock.now_micros());
+        }
     }
 }
 
@@ -139,8 +240,12 @@ fn message(error: &DbError) -> String {
     format!("{}{detail}", error.message())
 }
 
-/// Whether none of the server's own files is at stake.
+/// Whether a table's place is one, and none of the server's own files is at stake.
 fn check(target: Option<&ColdTarget>, data: &str) -> Result<()> {
+    if let Some(ColdTarget { store, .. }) = target {
+        let invalid = |why| err!(INVALID_PARAMETER_VALUE, "invalid value for option \"cold_store\": \"{store}\"").detail(why);
+        melba_objects::check_folder(store).map_err(invalid)?;
+    }
     match target {
         Some(ColdTarget { store, .. }) if !data.is_empty() && melba_objects::is_within(store, Path::new(data)) => {
             Err(err!(INVALID_PARAMETER_VALUE, "cold_store \"{store}\" is in the data directory"))
@@ -161,4 +266,29 @@ fn target_of(relation: &Relation) -> Option<ColdTarget> {
     let store = option(relation, "cold_store")?.trim_end_matches('/').to_owned();
     let after = parse_span(option(relation, "cold_after").unwrap_or(AFTER))?;
     Some(ColdTarget { store, after })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stores_rest_longer_and_longer_and_failures_are_logged_once_in_a_while() {
+        let mut failures = ColdFailures::default();
+        let error = |text: &str| err!(IO_ERROR, "no answer after {text}");
+        let mut now = 1_000_000_000;
+        failures.add(Some("s3://a"), &error("20 s"), now);
+        assert!(!failures.may_ask("s3://a", now + REST - 1) && failures.may_ask("s3://a", now + REST));
+        assert!(failures.may_ask("s3://b", now));
+        now += REST;
+        failures.add(Some("s3://a"), &error("21 s"), now);
+        assert!(!failures.may_ask("s3://a", now + 2 * REST - 1) && failures.may_ask("s3://a", now + 2 * REST));
+        assert_eq!(failures.new.len(), 1, "another text is no news");
+        failures.add(Some("s3://b"), &error("20 s"), now);
+        failures.add(Some("s3://a"), &err!(DATA_CORRUPTED, "damage"), now);
+        assert_eq!(failures.new.len(), 3, "another store, and another kind");
+        now += QUIET;
+        failures.add(Some("s3://a"), &error("20 s"), now);
+        assert_eq!((failures.new.len(), failures.stores["s3://a"].rest), (4, REST));
+    }
 }

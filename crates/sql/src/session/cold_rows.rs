@@ -5,6 +5,7 @@ use melba_types::{Datum, Result};
 
 use super::cold::{option, tree_of};
 use super::context::StatementContext;
+use super::user::sees_activity_of;
 
 /// melba_get_cold: relid, relname, store, local_files, local_bytes, cold_files, cold_bytes, kept_bytes, error, failed_at.
 pub(super) fn cold_rows(context: &StatementContext) -> Result<Vec<Vec<Datum>>> {
@@ -24,7 +25,9 @@ pub(super) fn cold_rows(context: &StatementContext) -> Result<Vec<Vec<Datum>>> {
         let mut row =
             vec![Datum::Oid(relation.oid.0), Datum::text(relation.name.clone()), store.map_or(Datum::Null, Datum::text)];
         row.extend(numbers.map(|n| Datum::Int8(n as i64)));
-        match instance.cold.failure(tree) {
+        // It names places of the server.
+        let may_see = sees_activity_of(catalog, context.user.oid, relation.owner);
+        match instance.cold.failure(tree).filter(|_| may_see) {
             Some((message, at)) => row.extend([Datum::text(message), Datum::Int8(at)]),
             None => row.extend([Datum::Null, Datum::Null]),
         }

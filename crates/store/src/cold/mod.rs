@@ -8,7 +8,10 @@
 //! 2. An object has a stub, or a file that says that it is to be removed: written before the object is.
 //! 3. While a file is local it is read there, whether there is a stub or not.
 //! 4. An open file stays readable when it moves.
+//! 5. The name of an object is never used twice, and no object is written twice.
+//! 6. What comes from a store is checked against the stub before anybody reads or caches it.
 
+mod asking;
 mod cache;
 mod moves;
 mod stub;
@@ -20,9 +23,10 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use melba_threads::atomic::{AtomicU64, Ordering};
 use melba_threads::{Mutex, RwLock, Scheduler};
-use melba_vfs::{Directory, File, Objects};
+use melba_vfs::{Directory, File, OF_OBJECT, Objects, Random};
 
 use crate::ids::{segment_name, segment_number};
+pub use asking::{Asking, ColdFailure, store_of};
 use cache::ColdCache;
 use stub::Stub;
 
@@ -64,9 +68,16 @@ pub enum ColdPlace {
     },
 }
 
+/// How objects are reached and named.
+struct ColdStores {
+    objects: Arc<dyn Objects>,
+    random: Arc<dyn Random>,
+    scheduler: Arc<dyn Scheduler>,
+}
+
 /// What all cold files of an engine use.
 struct ColdShared {
-    stores: OnceLock<(Arc<dyn Objects>, Arc<dyn Scheduler>)>,
+    stores: OnceLock<ColdStores>,
     cache: ColdCache,
     hits: AtomicU64,
     reads: AtomicU64,
@@ -75,20 +86,19 @@ struct ColdShared {
 }
 
 impl ColdShared {
-    fn objects(&self) -> io::Result<&dyn Objects> {
-        let (objects, scheduler) = self.stores.get().ok_or_else(|| io::Error::other("object stores are not available here"))?;
-        scheduler.before_wait();
-        Ok(&**objects)
+    fn stores(&self) -> io::Result<&ColdStores> {
+        self.stores.get().ok_or_else(|| io::Error::other("object stores are not available here"))
     }
 
-    /// All bytes of a range of an object.
-    fn get(&self, url: &str, range: Range<u64>) -> io::Result<Vec<u8>> {
-        let bytes = self.objects()?.get(url, range.clone())?;
-        if bytes.len() as u64 == range.end - range.start {
-            return Ok(bytes);
-        }
-        Err(io::Error::other(format!("the object \"{url}\" is shorter than the segment that was written to it")))
+    fn objects(&self) -> io::Result<&dyn Objects> {
+        let stores = self.stores()?;
+        stores.scheduler.before_wait();
+        Ok(&*stores.objects)
     }
+}
+
+fn other_bytes(url: &str) -> io::Error {
+    io::Error::new(OF_OBJECT, format!("the object \"{url}\" is not the segment that was written to it"))
 }
 
 /// What a stub says, in short.
@@ -139,9 +149,9 @@ impl ColdDirectory {
         })
     }
 
-    /// Says how objects are reached; `scheduler` is told before a thread waits for one. The first call counts.
-    pub fn set_objects(&self, objects: Arc<dyn Objects>, scheduler: Arc<dyn Scheduler>) {
-        let _ = self.shared.stores.set((objects, scheduler));
+    /// Says how objects are reached, and what makes their names; `scheduler` is told before a thread waits for one. The first call counts.
+    pub fn set_objects(&self, objects: Arc<dyn Objects>, random: Arc<dyn Random>, scheduler: Arc<dyn Scheduler>) {
+        let _ = self.shared.stores.set(ColdStores { objects, random, scheduler });
     }
 
     pub fn set_cache_bytes(&self, bytes: u64) {
@@ -350,6 +360,19 @@ enum Content {
     Cold(Arc<ColdFile>),
 }
 
+impl Content {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        match self {
+            Content::Local(file) => file.read_at(buffer, offset),
+            Content::Cold(file) => file.read_at(buffer, offset),
+        }
+    }
+
+    fn is_cold(&self) -> bool {
+        matches!(self, Content::Cold(_))
+    }
+}
+
 impl MovableFile {
     fn content(&self) -> Content {
         self.content.read().clone()
@@ -365,15 +388,11 @@ impl MovableFile {
 
 impl File for MovableFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-        let file = match self.content() {
-            Content::Cold(cold) => return cold.read_at(buffer, offset),
-            Content::Local(file) => file,
-        };
-        match (file.read_at(buffer, offset), self.content()) {
-            // It has moved meanwhile.
-            (Err(_), Content::Cold(cold)) => cold.read_at(buffer, offset),
-            (read, _) => read,
-        }
+        let before = self.content();
+        let read = before.read_at(buffer, offset);
+        let after = self.content();
+        // It may have moved meanwhile.
+        if read.is_err() && before.is_cold() != after.is_cold() { after.read_at(buffer, offset) } else { read }
     }
 
     fn expect(&self, range: Range<u64>) {
@@ -471,11 +490,10 @@ impl ColdFile {
             shared.hits.fetch_add(1, Ordering::Relaxed);
             return Ok(in_part);
         }
-        let last = self.last_part(part, at + out.len() as u64);
-        let range = start..ends[last];
-        let content = shared.get(&self.stub.url, range.clone()).inspect_err(|_| {
+        let (last, content) = self.get_parts(part, at + out.len() as u64).inspect_err(|_| {
             shared.failures.fetch_add(1, Ordering::Relaxed);
         })?;
+        let range = start..ends[last];
         shared.reads.fetch_add(1, Ordering::Relaxed);
         shared.read_bytes.fetch_add(content.len() as u64, Ordering::Relaxed);
         *self.ahead.lock() = Ahead { next: range.end, bytes: range.end - range.start };
@@ -487,6 +505,32 @@ impl ColdFile {
         let read = (content.len() - from).min(out.len());
         out[..read].copy_from_slice(&content[from..from + read]);
         Ok(read as u64)
+    }
+
+    /// Gets parts from the object: from one to the one that is returned with them. When what comes is not what was written, the
+    /// first of them is asked for once more.
+    fn get_parts(&self, part: usize, wanted: u64) -> io::Result<(usize, Vec<u8>)> {
+        let (ends, url, start) = (&self.stub.layout.ends, &self.stub.url, self.part_start(part));
+        for last in [self.last_part(part, wanted), part] {
+            let content = self.shared.objects()?.get(url, start..ends[last])?;
+            if self.are_whole(part, last, &content) {
+                return Ok((last, content));
+            }
+        }
+        Err(other_bytes(url))
+    }
+
+    /// Whether bytes are those of some parts, in order.
+    fn are_whole(&self, first: usize, last: usize, mut content: &[u8]) -> bool {
+        for part in first..=last {
+            let bytes = (self.stub.layout.ends[part] - self.part_start(part)) as usize;
+            let Some((own, rest)) = content.split_at_checked(bytes) else { return false };
+            if self.stub.part_crcs.get(part) != Some(&crc32c::crc32c(own)) {
+                return false;
+            }
+            content = rest;
+        }
+        content.is_empty()
     }
 
     fn part_start(&self, part: usize) -> u64 {

@@ -10,47 +10,62 @@ use melba_segment::ColdLayout;
 use melba_vfs::File;
 
 use super::stub::Stub;
-use super::{ColdDirectory, ColdPlace, Content, NEW, gone_name, gone_number, stub_name};
+use super::{Asking, ColdDirectory, ColdFailure, ColdPlace, Content, NEW, gone_name, gone_number, other_bytes, stub_name};
 use crate::ids::segment_name;
 
 /// Bytes that are sent, read back or fetched at a time.
 const PIECE_BYTES: u64 = 8 << 20;
 
 impl ColdDirectory {
-    /// Makes a local segment an object; its readers read that from now on.
+    /// Makes a local segment an object below `folder`; its readers read that from now on.
     ///
     /// The object is read back, and the stub is durable, before the local file is removed. After a failure the file is where it
     /// was, and an object that may be there is removed by `sweep`.
-    pub fn move_out(&self, file: u64, url: &str, layout: ColdLayout) -> io::Result<()> {
+    pub fn move_out(&self, file: u64, folder: &str, layout: ColdLayout) -> io::Result<()> {
+        if self.has_stub(file) {
+            return self.move_again(file);
+        }
         let local = self.inner.open_on_demand(&segment_name(file))?;
-        let (bytes, crc) = (local.len()?, checksum(&*local)?);
-        let has_stub = self.has_stub(file);
-        let stub = match has_stub {
-            true => Stub::read(&*self.inner.open_on_demand(&stub_name(file))?)?.0,
-            false => Stub { url: url.to_owned(), bytes, crc, layout },
-        };
-        if (stub.bytes, stub.crc) != (bytes, crc) {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "a segment differs from the stub beside it"));
-        }
-        if !has_stub {
-            // One in another store, say, that the segment had before.
-            self.sweep_file(file)?;
-            let intent = Stub { layout: ColdLayout::default(), ..stub.clone() };
-            self.write_stub(&gone_name(file), &intent, &*local)?;
-        }
+        // One in another store, say, that the segment had before. Its stub must not come back.
+        self.inner.sync_names()?;
+        self.sweep_file(file)?;
+        let (bytes, (crc, part_crcs)) = (local.len()?, checksums(&*local, &layout.ends)?);
+        let stub = Stub { url: self.new_url(file, folder)?, bytes, crc, layout, part_crcs };
+        let intent = Stub { layout: ColdLayout::default(), part_crcs: Vec::new(), ..stub.clone() };
+        self.write_stub(&gone_name(file), &intent, &*local)?;
         let mut read = |range: std::ops::Range<u64>| {
             let mut piece = vec![0; (range.end - range.start) as usize];
             local.read_at(&mut piece, range.start).map(|()| piece)
         };
         self.shared.objects()?.put(&stub.url, bytes, &mut read)?;
         self.check_object(&stub, &mut |_| Ok(()))?;
-        if !has_stub {
-            self.write_stub(&stub_name(file), &stub, &*local)?;
-            self.stubs.lock().insert(file, None);
-            self.inner.remove(&gone_name(file))?;
-        }
+        self.write_stub(&stub_name(file), &stub, &*local)?;
+        self.stubs.lock().insert(file, None);
+        self.inner.remove(&gone_name(file))?;
         drop(local);
         self.go_cold(file)
+    }
+
+    /// A segment that is here, and an object too, goes when the object is still the same. Otherwise it gets a new one the next time.
+    fn move_again(&self, file: u64) -> io::Result<()> {
+        let local = self.inner.open_on_demand(&segment_name(file))?;
+        let (stub, _) = Stub::read(&*self.inner.open_on_demand(&stub_name(file))?)?;
+        if (local.len()?, checksums(&*local, &[])?.0) != (stub.bytes, stub.crc) {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "a segment differs from the stub beside it"));
+        }
+        drop(local);
+        if let Err(e) = self.check_object(&stub, &mut |_| Ok(())) {
+            self.give_up_object(file)?;
+            return Err(e);
+        }
+        self.go_cold(file)
+    }
+
+    /// The name of an object that no attempt had before: a store may do what it was asked for long after it was given up.
+    fn new_url(&self, file: u64, folder: &str) -> io::Result<String> {
+        let mut random = [0; 16];
+        self.shared.stores()?.random.fill(&mut random)?;
+        Ok(format!("{folder}{file:016x}-{:032x}.seg", u128::from_le_bytes(random)))
     }
 
     /// Readers read the object from now on; then the local file is removed.
@@ -113,10 +128,16 @@ impl ColdDirectory {
         Ok(())
     }
 
-    /// Files that merges need and that are not here.
-    pub fn wanted(&self) -> Vec<u64> {
+    /// Brings back files that merges need and that are not here.
+    pub fn bring_wanted(&self, asking: &mut Asking<'_>) {
         let wanted: Vec<u64> = self.wanted.lock().keys().copied().collect();
-        wanted.into_iter().filter(|file| self.is_cold(*file)).collect()
+        for file in wanted {
+            match self.place(file) {
+                Ok(ColdPlace::Cold { url, .. }) => asking.ask(&url, "bring a segment back", || self.bring_back(file)),
+                Ok(_) => {}
+                Err(e) => asking.failures.push(ColdFailure::local("read what stands for a segment", e)),
+            }
+        }
     }
 
     /// Whether a merge asked for a file of late, which then stays; `now` and `patience` in microseconds.
@@ -133,22 +154,30 @@ impl ColdDirectory {
         is_wanted
     }
 
-    /// Removes objects that no segment needs any more, and files that a crash left half written; returns the first failure.
-    pub fn sweep(&self) -> io::Result<()> {
+    /// Removes objects that no segment needs any more, as many as it may at a time, and files that a crash left half written.
+    pub fn sweep(&self, asking: &mut Asking<'_>) {
+        if let Err(e) = self.try_sweep(asking) {
+            asking.failures.push(ColdFailure::local("look for objects to remove", e));
+        }
+    }
+
+    fn try_sweep(&self, asking: &mut Asking<'_>) -> io::Result<()> {
         let names = self.inner.list()?;
-        let mut result = Ok(());
         if names.iter().any(|name| gone_number(name).is_some()) {
             // A stub that became one of these must not come back after a crash: its object is gone then.
             self.inner.sync_names()?;
         }
-        for name in names {
-            if name.ends_with(NEW) {
-                self.inner.remove(&name)?;
-            } else if let Some(file) = gone_number(&name) {
-                result = result.and(self.sweep_file(file));
+        for name in names.iter().filter(|name| name.ends_with(NEW)) {
+            self.inner.remove(name)?;
+        }
+        for file in names.iter().filter_map(|name| gone_number(name)) {
+            let gone = self.inner.open_on_demand(&gone_name(file)).and_then(|found| Stub::read(&*found));
+            match gone {
+                Ok((gone, _)) => asking.ask(&gone.url, "remove an object", || self.sweep_file(file)),
+                Err(e) => asking.failures.push(ColdFailure::local("read which object is to be removed", e)),
             }
         }
-        result
+        Ok(())
     }
 
     /// Removes the object that a segment does not need any more, if it has such a one.
@@ -187,25 +216,36 @@ impl ColdDirectory {
     fn check_object(&self, stub: &Stub, each: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
         let mut crc = 0;
         for start in (0..stub.bytes).step_by(PIECE_BYTES as usize) {
-            let piece = self.shared.get(&stub.url, start..stub.bytes.min(start + PIECE_BYTES))?;
+            let range = start..stub.bytes.min(start + PIECE_BYTES);
+            let piece = self.shared.objects()?.get(&stub.url, range.clone())?;
+            if piece.len() as u64 != range.end - range.start {
+                return Err(other_bytes(&stub.url));
+            }
             crc = crc32c::crc32c_append(crc, &piece);
             each(&piece)?;
         }
         if crc == stub.crc {
             return Ok(());
         }
-        Err(io::Error::other(format!("the object \"{}\" is not the segment that was written to it", stub.url)))
+        Err(other_bytes(&stub.url))
     }
 }
 
-/// Of a whole file.
-fn checksum(file: &dyn File) -> io::Result<u32> {
-    let (bytes, mut crc) = (file.len()?, 0);
-    let mut piece = Vec::new();
-    for start in (0..bytes).step_by(PIECE_BYTES as usize) {
-        piece.resize((bytes - start).min(PIECE_BYTES) as usize, 0);
-        file.read_at(&mut piece, start)?;
-        crc = crc32c::crc32c_append(crc, &piece);
+/// Of a whole file, and of the parts of it that end at `ends`.
+fn checksums(file: &dyn File, ends: &[u64]) -> io::Result<(u32, Vec<u32>)> {
+    let bytes = file.len()?;
+    let (mut crc, mut part_crcs, mut piece) = (0, Vec::with_capacity(ends.len()), Vec::new());
+    let mut start = 0;
+    for end in ends.iter().copied().filter(|end| *end < bytes).chain([bytes]) {
+        let mut part_crc = 0;
+        while start < end {
+            piece.resize((end - start).min(PIECE_BYTES) as usize, 0);
+            file.read_at(&mut piece, start)?;
+            crc = crc32c::crc32c_append(crc, &piece);
+            part_crc = crc32c::crc32c_append(part_crc, &piece);
+            start += piece.len() as u64;
+        }
+        part_crcs.push(part_crc);
     }
-    Ok(crc)
+    Ok((crc, part_crcs))
 }

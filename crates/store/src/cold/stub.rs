@@ -3,7 +3,7 @@
 //! ```text
 //! stub     magic 8 | version u32 | length of the header u32 | crc32c of the header u32 | header | kept bytes, end to end
 //! header   bytes of the segment u64 | crc32c of the segment u32 | URL: length u32, bytes
-//!          | kept u32 | (start u64, end u64) ... | parts u32 | end u64 ...
+//!          | kept u32 | (start u64, end u64) ... | parts u32 | (end u64, crc32c u32) ...
 //! ```
 //!
 //! Numbers are little-endian. Kept bytes are parts of the segment, which has checksums of its own.
@@ -36,6 +36,8 @@ pub struct Stub {
     /// Of the segment's file.
     pub crc: u32,
     pub layout: ColdLayout,
+    /// Of the parts, in order.
+    pub part_crcs: Vec<u32>,
 }
 
 fn put_u32(n: u32, out: &mut Vec<u8>) {
@@ -52,7 +54,10 @@ impl Stub {
         put_u32(self.layout.kept.len() as u32, &mut out);
         self.layout.kept.iter().flat_map(|range| [range.start, range.end]).for_each(|n| put_u64(n, &mut out));
         put_u32(self.layout.ends.len() as u32, &mut out);
-        self.layout.ends.iter().for_each(|end| put_u64(*end, &mut out));
+        for (end, crc) in self.layout.ends.iter().zip(&self.part_crcs) {
+            put_u64(*end, &mut out);
+            put_u32(*crc, &mut out);
+        }
         out
     }
 
@@ -108,11 +113,12 @@ impl Stub {
         let length = r.u32()? as usize;
         let url = String::from_utf8(r.take(length)?.to_vec()).ok()?;
         let kept: Vec<Range<u64>> = (0..r.u32()?).map(|_| Some(r.u64()?..r.u64()?)).collect::<Option<_>>()?;
-        let ends: Vec<u64> = (0..r.u32()?).map(|_| r.u64()).collect::<Option<_>>()?;
+        let parts: Vec<(u64, u32)> = (0..r.u32()?).map(|_| r.u64().zip(r.u32())).collect::<Option<_>>()?;
+        let (ends, part_crcs): (Vec<u64>, Vec<u32>) = parts.into_iter().unzip();
         let ascend = kept.windows(2).all(|two| two[0].end <= two[1].start) && ends.windows(2).all(|two| two[0] < two[1]);
         let within = kept.iter().all(|range| range.start <= range.end && range.end <= bytes);
         let is_valid = r.is_empty() && ascend && within && ends.last().is_none_or(|end| *end == bytes);
-        is_valid.then_some(Stub { url, bytes, crc, layout: ColdLayout { kept, ends } })
+        is_valid.then_some(Stub { url, bytes, crc, layout: ColdLayout { kept, ends }, part_crcs })
     }
 }
 
@@ -131,7 +137,7 @@ mod tests {
         let segment = d.create("s").expect("creates");
         segment.write_at(&(0..100).collect::<Vec<u8>>(), 0).expect("writes");
         let layout = ColdLayout { kept: vec![0..10, 50..60, 90..100], ends: vec![40, 80, 100] };
-        let stub = Stub { url: "s3://b/k".into(), bytes: 100, crc: 7, layout };
+        let stub = Stub { url: "s3://b/k".into(), bytes: 100, crc: 7, layout, part_crcs: vec![1, 2, 3] };
         let file = d.create("f").expect("creates");
         stub.write(&*file, &*segment).expect("writes");
         let (read, data) = Stub::read(&*file).expect("reads");
