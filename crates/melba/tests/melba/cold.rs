@@ -278,6 +278,7 @@ fn tables_move_into_a_folder_and_leave_it_with_their_end() {
         std::thread::sleep(Duration::from_millis(50));
     }
     client.batch_execute("drop table t").expect("it runs");
+    client.batch_execute("checkpoint").expect("it runs");
     while objects() > 0 {
         assert!(start.elapsed() < PATIENCE, "{} objects", objects());
         std::thread::sleep(Duration::from_millis(50));
