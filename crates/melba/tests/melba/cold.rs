@@ -134,6 +134,15 @@ fn wait(client: &mut Client, condition: &str) {
     }
 }
 
+/// Waits until `count` objects are left.
+fn until_there_are(count: usize, objects: impl Fn() -> usize) {
+    let start = Instant::now();
+    while objects() != count {
+        assert!(start.elapsed() < PATIENCE, "{} objects", objects());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
 /// Runs statements, whose rows are in segments then.
 fn run(client: &mut Client, statements: &str) {
     client.batch_execute(statements).expect("it runs");
@@ -272,16 +281,8 @@ fn tables_move_into_a_folder_and_leave_it_with_their_end() {
     client.batch_execute("truncate t; insert into t values (1, 'one')").expect("it runs");
     client.batch_execute("checkpoint").expect("it runs");
     wait(&mut client, "local_files = 0 and cold_files = 1 from melba_cold");
-    let start = Instant::now();
-    while objects() != 1 {
-        assert!(start.elapsed() < PATIENCE, "{} objects", objects());
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    client.batch_execute("drop table t").expect("it runs");
-    client.batch_execute("checkpoint").expect("it runs");
-    while objects() > 0 {
-        assert!(start.elapsed() < PATIENCE, "{} objects", objects());
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    until_there_are(1, objects);
+    run(&mut client, "drop table t");
+    until_there_are(0, objects);
     server.stop();
 }

@@ -76,7 +76,7 @@ fn failed(error: DbError) -> io::Error {
 
 /// A store that failed, or a table's moves.
 #[derive(Clone)]
-struct Failure {
+struct MoveFailure {
     message: String,
     at: i64,
     /// Until when nothing is asked of it, and how long that is altogether.
@@ -84,17 +84,17 @@ struct Failure {
     rest: i64,
 }
 
-impl Failure {
+impl MoveFailure {
     /// After an earlier one, maybe.
-    fn new(message: String, now: i64, before: Option<&Failure>) -> Failure {
+    fn new(message: String, now: i64, before: Option<&MoveFailure>) -> MoveFailure {
         let again = before.filter(|before| now < before.until + before.rest);
         let rest = again.map_or(REST, |before| (2 * before.rest).min(REST_MAX));
-        Failure { message, at: now, until: now + rest, rest }
+        MoveFailure { message, at: now, until: now + rest, rest }
     }
 
     /// Of a table whose store failed. The store rests, not the table, which may get another one.
-    fn of_table(&self) -> Failure {
-        Failure { until: self.at, ..self.clone() }
+    fn of_table(&self) -> MoveFailure {
+        MoveFailure { until: self.at, ..self.clone() }
     }
 }
 
@@ -115,8 +115,8 @@ impl Told {
 
 #[derive(Default)]
 struct ColdFailures {
-    tables: HashMap<TreeId, Failure>,
-    stores: HashMap<String, Failure>,
+    tables: HashMap<TreeId, MoveFailure>,
+    stores: HashMap<String, MoveFailure>,
     told: Told,
     /// New ones, for the log.
     new: Vec<String>,
@@ -131,7 +131,7 @@ impl ColdFailures {
     fn add(&mut self, store: Option<&str>, error: &DbError, now: i64) {
         self.tell(store.unwrap_or_default(), error, now);
         if let Some(store) = store {
-            let failure = Failure::new(message(error), now, self.stores.get(store));
+            let failure = MoveFailure::new(message(error), now, self.stores.get(store));
             self.stores.insert(store.to_owned(), failure);
         }
     }
@@ -205,15 +205,15 @@ impl ColdWork {
             }
             let mut failures = self.0.lock();
             let failed = match (moved, waits_for.into_inner()) {
-                (Ok(()), Some(store)) => failures.stores.get(&store).map(Failure::of_table),
+                (Ok(()), Some(store)) => failures.stores.get(&store).map(MoveFailure::of_table),
                 (Ok(()), None) => None,
                 (Err((Some(store), e)), _) => {
                     failures.add(Some(&store), &e, now());
-                    failures.stores.get(&store).map(Failure::of_table)
+                    failures.stores.get(&store).map(MoveFailure::of_table)
                 }
                 (Err((None, e)), _) => {
                     failures.tell(&target.map_or_else(String::new, |target| target.store), &e, now());
-                    Some(Failure::new(message(&e), now(), None))
+                    Some(MoveFailure::new(message(&e), now(), None))
                 }
             };
             match failed {
