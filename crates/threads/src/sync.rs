@@ -118,6 +118,10 @@ mod checked {
     pub struct RwLock<T>(sync::RwLock<T>);
 
     impl<T> RwLock<T> {
+        pub fn new(value: T) -> RwLock<T> {
+            RwLock(sync::RwLock::new(value))
+        }
+
         pub fn read(&self) -> sync::RwLockReadGuard<'_, T> {
             self.0.read().expect(POISONED)
         }
