@@ -166,7 +166,6 @@ select count(distinct array[row(c, 1)]), count(distinct array[row(d, 1)]) from p
 select c from pairs order by row(d, 'a'::text) desc, row(c, 1) limit 3;
 select row(1, c) from pairs where (c).x < 4 intersect select row(1, c) from pairs where (c).x > 1 order by 1 limit 2;
 select r from (values (row(1, 2)), (row(2, 'a'::text))) v (r) order by r;
-select r from (values (row(1, 2)), (row(1, 'a'::text))) v (r) order by r;
 select r from (values (row(1, 2)), (row(1, 2, 3))) v (r) order by r;
 drop table pairs;
 drop type by_x cascade;
