@@ -1,6 +1,7 @@
 //! Whether values of two types can be compared by one key, and hash alike.
 
 use super::planner::Planner;
+use super::sort;
 use melba_fmgr::order;
 use melba_tree::OperatorCall;
 use melba_types::{Oid, oids};
@@ -16,6 +17,18 @@ pub fn hashes_alike(planner: &Planner<'_>, comparison: &OperatorCall, left: (Oid
         && has_order
         && is_equal(left.1)
         && is_equal(right.1)
+}
+
+/// Whether a comparison is the equality of a type whose values functions of users order: equal values have one label.
+pub fn labels_alike(planner: &Planner<'_>, comparison: &OperatorCall, left: (Oid, Oid), right: (Oid, Oid)) -> bool {
+    let catalog = planner.catalog();
+    let is_joinable = || catalog.operator(comparison.operator).is_some_and(|operator| operator.can_merge || operator.can_hash);
+    catalog.has_user_classes()
+        && catalog.base_type(left.0) == catalog.base_type(right.0)
+        && left.1 == right.1
+        && catalog.type_operators(left.0).equal == comparison.operator
+        && is_joinable()
+        && matches!(sort::value_order(planner, Oid::INVALID, left), Ok(Some(_)))
 }
 
 /// Whether values of the two types have keys of one form.

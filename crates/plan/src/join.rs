@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use melba_catalog::Storage;
+use melba_expression::Expression;
 use melba_expression::key::KeyPart;
 use melba_tree::{Expr, RangeKind};
-use melba_types::{DbError, Result, limits};
+use melba_types::{DbError, Oid, Result, limits};
 
 use super::access::leaf;
 use super::join_tree::{Tree, TreeJoin, flatten};
@@ -20,7 +21,7 @@ use super::path::{Goal, Path, PathKind};
 use super::plain_path::{CPU, effort};
 use super::planner::{Planner, Stage};
 use super::rels::{Rels, has, rels_of};
-use super::{comparison, equivalence, join_filter, member, parallel, plain_path, selectivity, stage, volatility};
+use super::{comparison, equivalence, join_filter, member, parallel, plain_path, selectivity, sort, stage, volatility};
 
 /// Inner joins of more items than this are ordered greedily.
 const EXHAUSTIVE_ITEMS_MAX: usize = 10;
@@ -392,7 +393,7 @@ fn combine(
     // last.
     let in_order = l.ordered && l.rels != 0 && !join.gives_right_last();
     if !dependent {
-        let (hash, residual) = hash_keys(planner, &left_conditions, l.rels, r.rels);
+        let (hash, residual) = hash_keys(planner, join, &left_conditions, l.rels, r.rels);
         if !hash.is_empty() {
             // The other conditions are evaluated on all pairs with equal keys.
             let pairs =
@@ -435,6 +436,7 @@ fn combine(
 /// Equalities between the sides that hashing decides, as (left, right) operands; and the other conditions.
 fn hash_keys<'c>(
     planner: &Planner<'_>,
+    join: JoinType,
     conditions: &[&'c Rc<Expr>],
     left: Rels,
     right: Rels,
@@ -442,7 +444,7 @@ fn hash_keys<'c>(
     let mut keys = Vec::new();
     let mut rest = Vec::new();
     for &condition in conditions {
-        match hash_key(planner, condition, left, right) {
+        match hash_key(planner, join, condition, left, right) {
             Some(key) => keys.push(key),
             None => rest.push(&**condition),
         }
@@ -450,12 +452,19 @@ fn hash_keys<'c>(
     (keys, rest)
 }
 
-fn hash_key<'c>(planner: &Planner<'_>, condition: &'c Expr, left: Rels, right: Rels) -> Option<(&'c Expr, &'c Expr)> {
+fn hash_key<'c>(
+    planner: &Planner<'_>,
+    join: JoinType,
+    condition: &'c Expr,
+    left: Rels,
+    right: Rels,
+) -> Option<(&'c Expr, &'c Expr)> {
     let Expr::Operator(op) = condition else { return None };
     let [a, b] = &op.args[..] else { return None };
-    if !comparison::hashes_alike(planner, op, (a.ty(), a.collation()), (b.ty(), b.collation()))
-        || volatility::has_volatile(planner, condition)
-    {
+    let sides = ((a.ty(), a.collation()), (b.ty(), b.collation()));
+    // A full join is never a loop.
+    let has_labels = join == JoinType::Full && comparison::labels_alike(planner, op, sides.0, sides.1);
+    if !has_labels && !comparison::hashes_alike(planner, op, sides.0, sides.1) || volatility::has_volatile(planner, condition) {
         return None;
     }
     let (ra, rb) = (rels_of(a), rels_of(b));
@@ -482,14 +491,28 @@ fn create_hash_join(
 ) -> Result<Stage> {
     let mut left = planner.create(left)?;
     let right = planner.create(right)?;
-    let left_keys = planner.compile_all(keys.iter().map(|k| &k.0), &left.layout)?;
-    let right_keys = planner.compile_all(keys.iter().map(|k| &k.1), &right.layout)?;
-    let parts = keys.iter().map(|(a, _)| KeyPart::equality(planner.catalog(), (a.ty(), a.collation()))).collect();
+    let mut left_keys = planner.compile_all(keys.iter().map(|k| &k.0), &left.layout)?;
+    let mut right_keys = planner.compile_all(keys.iter().map(|k| &k.1), &right.layout)?;
+    let mut parts = Vec::with_capacity(keys.len());
+    for (at, (a, _)) in keys.iter().enumerate() {
+        let of = (a.ty(), a.collation());
+        parts.push(match sort::value_order(planner, Oid::INVALID, of)? {
+            // Both sides have the labels of one order.
+            Some(order) => {
+                for side in [&mut left_keys, &mut right_keys] {
+                    side[at] = sort::labelled(side[at].clone(), order.clone());
+                }
+                KeyPart::of_labels(false, false)
+            }
+            None => KeyPart::equality(planner.catalog(), of),
+        });
+    }
     let both = left.layout.clone().joined(&right.layout);
     let residual = planner.compile_all(conditions, &both)?;
     let (kinds, layout) = joined(join, &left, &right);
     let filters = join_filter::offer_filters(planner, join, &mut left.node, &left_keys, &right_keys);
-    let workers = parallel::workers_for(planner, &right.node);
+    let is_safe = right_keys.iter().all(Expression::is_parallel_safe);
+    let workers = if is_safe { parallel::workers_for(planner, &right.node) } else { 0 };
     let (left, right) = (left.node, right.node);
     let node = HashJoinNode { join, left, right, left_keys, right_keys, parts, residual, filters, workers, coded: vec![] };
     let mut node = planner.node(Op::HashJoin(Arc::new(node)), kinds, estimate);

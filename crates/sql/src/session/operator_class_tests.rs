@@ -54,6 +54,16 @@ fn functions_of_users_order_values() {
         ("select count(distinct v) from es", "3"),
         ("select string_agg(r::text, '' order by n) from (select n, rank() over (order by v) r from es) s", "3213"),
         ("select count(*) from es a join es b on a.v =% b.v", "6"),
+        (
+            "select string_agg(concat_ws('=', a.n, b.x), ' ' order by a.n, b.x) from es a
+             full join (values ('a'::e, 10), ('b', 20), (null, 30)) b (v, x) on a.v =% b.v",
+            "1=10 2=20 3 4=10 30",
+        ),
+        (
+            "select string_agg(concat_ws('=', a.n, b.x), ' ' order by a.n, b.x) from es a
+             full join (values ('a'::e, 10), ('b', 20)) b (v, x) on row(array[a.v]) = row(array[b.v]) and a.n < 4",
+            "1=10 2=20 3 4",
+        ),
         ("select string_agg(n::text, '' order by array[v], n) from es", "3214"),
         ("select string_agg(n::text, '' order by row(v, n)) from es", "3214"),
         ("select string_agg(n::text, '' order by es) from es", "3214"),
@@ -162,6 +172,7 @@ fn an_equality_by_hash_groups() {
         ("select string_agg(n::text, ' ' order by n) from (select min(n) n from words group by w) s", "1 3 4 6"),
         ("select count(*) from (select w from words intersect select 'AB'::word) s", "1"),
         ("select count(*) from words a join words b on a.w = b.w", "9"),
+        ("select count(*) from words a full join words b on a.w = b.w", "11"),
     ] {
         assert_eq!(h.lines(query), expected, "{query}");
     }
