@@ -69,3 +69,8 @@ create table by_json (j jsonb) partition by hash (j);
 create table by_json_0 partition of by_json for values with (modulus 2, remainder 0); create table by_json_1 partition of by_json for values with (modulus 2, remainder 1);
 insert into by_json select jsonb_build_object('id', i, 'tags', array[i::text]) from generate_series(1, 12) i;
 select tableoid::regclass, string_agg(j ->> 'id', ' ' order by (j ->> 'id')::int) from by_json group by 1 order by 1;
+
+-- References between system catalogs.
+SELECT * FROM pg_get_catalog_foreign_keys() WHERE fktable IN ('pg_index'::regclass, 'pg_cast'::regclass);
+SELECT count(*) FROM pg_get_catalog_foreign_keys() k, unnest(fkcols) c
+  WHERE NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = fktable AND attname = c);

@@ -67,6 +67,8 @@ seed pg_constraint "SELECT oid, conname, connamespace, contype, conrelid, contyp
 seed pg_index "SELECT indexrelid, c.relname, relfilenode, indrelid, indisunique, indisprimary, indkey, indcollation, indclass
   FROM pg_index x JOIN pg_class c ON c.oid = x.indexrelid WHERE indrelid IN ($relations) ORDER BY 1"
 seed keywords "SELECT word, catcode, barelabel FROM pg_get_keywords() ORDER BY word"
+seed foreign_keys "SELECT fktable::oid AS fktable, fkcols, pktable::oid AS pktable, pkcols, is_array, is_opt
+  FROM pg_get_catalog_foreign_keys()"
 
 for relation in pg_am pg_amop pg_amproc pg_opclass pg_opfamily pg_language pg_conversion pg_tablespace \
   pg_extension pg_ts_config pg_ts_config_map pg_ts_dict pg_ts_parser pg_ts_template; do

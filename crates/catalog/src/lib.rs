@@ -56,7 +56,7 @@ mod toast;
 mod triggers;
 mod views;
 
-pub use builtin::{ExtensionDefinition, PLPGSQL, available_extensions};
+pub use builtin::{CatalogForeignKey, ExtensionDefinition, PLPGSQL, available_extensions, catalog_foreign_keys};
 pub use cluster::ClusterCatalog;
 pub use codec::{KEY_BYTES, StoredChange, decode_change, decode_mcv_list, encode_change, encode_mcv_list};
 pub use depend::{Dependency, DependencyKind, dependencies, is_range_constructor};

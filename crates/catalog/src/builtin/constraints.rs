@@ -46,6 +46,31 @@ pub(super) fn constraints() -> Vec<Arc<Constraint>> {
     seed!("pg_constraint").rows().map(|r| Arc::new(constraint(r))).collect()
 }
 
+/// A reference of columns of a system relation to another's (pg_get_catalog_foreign_keys). Nothing checks it.
+pub struct CatalogForeignKey {
+    pub table: Oid,
+    pub columns: Vec<&'static str>,
+    pub referenced_table: Oid,
+    pub referenced_columns: Vec<&'static str>,
+    /// The last of the columns is an array or vector of references.
+    pub is_array: bool,
+    /// 0 refers to nothing.
+    pub is_optional: bool,
+}
+
+pub fn catalog_foreign_keys() -> Vec<CatalogForeignKey> {
+    let names = |list: &'static str| list.trim_matches(['{', '}']).split(',').collect();
+    let key = |r: Row<'_>| CatalogForeignKey {
+        table: r.oid("fktable"),
+        columns: names(r.str("fkcols")),
+        referenced_table: r.oid("pktable"),
+        referenced_columns: names(r.str("pkcols")),
+        is_array: r.bool("is_array"),
+        is_optional: r.bool("is_opt"),
+    };
+    seed!("foreign_keys").rows().map(key).collect()
+}
+
 /// OIDs of the constraints of each system relation.
 pub(super) fn by_relation() -> HashMap<Oid, Vec<Oid>> {
     let mut all: HashMap<Oid, Vec<Oid>> = HashMap::new();

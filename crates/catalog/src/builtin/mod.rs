@@ -12,6 +12,7 @@ use std::sync::{Arc, LazyLock};
 use hashbrown::HashMap;
 use melba_types::{Oid, TreeId};
 
+pub use constraints::{CatalogForeignKey, catalog_foreign_keys};
 pub use extensions::{ExtensionDefinition, PLPGSQL, available_extensions};
 
 use crate::classes;

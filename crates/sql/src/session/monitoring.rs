@@ -1,4 +1,4 @@
-//! Monitoring functions: the server's sessions, keywords, wait events, files, memory, the log.
+//! Monitoring functions: the server's sessions, keywords, references between system relations, wait events, files, memory, the log.
 
 #![expect(clippy::disallowed_methods, reason = "counts files of the directory, which no statement depends on")]
 
@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use melba_catalog::{classes, keywords};
+use melba_catalog::{CatalogForeignKey, catalog_foreign_keys, classes, keywords};
 use melba_types::inet::Inet;
 use melba_types::numeric::Numeric;
 use melba_types::{Datum, Oid, Record, Result, bail, err, oids};
@@ -16,6 +16,7 @@ use super::background_rows::{flush_rows, merge_rows};
 use super::context::StatementContext;
 use super::io_statistics::{backend_io_rows, backend_wal};
 use super::statement_counts::rows::{reset_statements, statements_info};
+use super::system::array_of;
 use super::user::sees_activity_of;
 use super::workers;
 
@@ -45,6 +46,7 @@ const WAIT_EVENTS: [(&str, &str, &str); 13] = [
 pub(super) fn monitoring_rows(context: &StatementContext, source: &str, args: &[Datum]) -> Option<Result<Vec<Vec<Datum>>>> {
     Some(match source {
         "pg_get_keywords" => Ok(keyword_rows()),
+        "pg_get_catalog_foreign_keys" => Ok(foreign_key_rows()),
         "pg_config" => Ok(config_rows()),
         "pg_get_wait_events" => Ok(WAIT_EVENTS.map(|(kind, name, text)| [kind, name, text].map(Datum::text).into()).into()),
         "pg_stat_get_backend_idset" => {
@@ -344,4 +346,20 @@ fn keyword_rows() -> Vec<Vec<Datum>> {
         ]
     };
     keywords().map(row).collect()
+}
+
+/// fktable, fkcols, pktable, pkcols, is_array, is_opt
+fn foreign_key_rows() -> Vec<Vec<Datum>> {
+    let names = |columns: Vec<&str>| array_of(oids::TEXT, columns.into_iter().map(Datum::text).collect());
+    let row = |key: CatalogForeignKey| {
+        vec![
+            Datum::Oid(key.table.0),
+            names(key.columns),
+            Datum::Oid(key.referenced_table.0),
+            names(key.referenced_columns),
+            Datum::Bool(key.is_array),
+            Datum::Bool(key.is_optional),
+        ]
+    };
+    catalog_foreign_keys().into_iter().map(row).collect()
 }

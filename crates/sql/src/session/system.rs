@@ -313,7 +313,7 @@ fn current_schemas(context: &StatementContext, implicit: bool) -> Datum {
     array_of(oids::NAME, names.map(|n| Datum::text(n.name.clone())).collect())
 }
 
-fn array_of(element_type: Oid, elements: Vec<Datum>) -> Datum {
+pub(super) fn array_of(element_type: Oid, elements: Vec<Datum>) -> Datum {
     let dims = match elements.len() {
         0 => Vec::new(),
         n => vec![ArrayDim { length: n as i32, lower_bound: 1 }],
