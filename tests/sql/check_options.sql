@@ -150,3 +150,42 @@ select table_name, column_name, is_updatable from information_schema.columns
 select relname, pg_relation_is_updatable(oid, false), pg_column_is_updatable(oid, 1::smallint, false)
   from pg_class where relnamespace = 'play'::regnamespace and relkind in ('v', 'r', 'p') order by 1;
 select relname, reloptions from pg_class where reloptions::text like '%check_option%' order by 1;
+
+-- A view over one that triggers change: they get its rows, and what they have made of them is checked.
+create table kept(a int primary key, b text);
+insert into kept values (3, 'z'), (4, 'y');
+create view shown as select a, b, a * 2 as c from kept;
+create function keep() returns trigger language plpgsql as $$ begin
+  raise notice '% % %', tg_op, old, new;
+  if tg_op = 'DELETE' then delete from kept where a = old.a; return old; end if;
+  if new.b = 'skip' then return null; end if;
+  if tg_op = 'INSERT' then insert into kept values (new.a, new.b); else update kept set a = new.a, b = new.b where a = old.a; end if;
+  new.c := -1; return new; end $$;
+create trigger keep instead of insert or update or delete on shown for each row execute function keep();
+create view plain as select c as cc, b, a from shown;
+create view low as select a as aa, b from plain where a > 2 with local check option;
+insert into plain values (1, 'p', 7) returning *;
+update plain set b = 'q', cc = 5 where a = 7 returning *;
+delete from plain where a = 7 returning *;
+update low set b = b || 'w' returning *;
+insert into low values (1, 'low');
+insert into low values (1, 'skip');
+insert into low values (9, 'hi') returning *;
+update low set aa = 1 where aa = 3;
+delete from low where aa = 9;
+alter view low alter aa set default 77;
+insert into low(b) values ('default') returning *;
+create role check_ann;
+grant usage on schema play to check_ann;
+grant insert, select, update(b), delete on low to check_ann;
+set role check_ann;
+update low set b = 'ann' where aa = 4 returning b;
+update low set aa = 5;
+delete from low where aa = 77;
+insert into low values (10, 'ann');
+reset role;
+select * from kept order by a;
+drop table kept cascade;
+drop function keep;
+revoke all on schema play from check_ann;
+drop role check_ann;

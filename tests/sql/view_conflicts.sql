@@ -67,6 +67,24 @@ update expressed set d = 1;
 insert into expressed (d) values (1);
 reset role;
 select * from bt order by a;
+
+-- A view with WHERE: a row that it does not show is updated, too; WITH CHECK OPTION looks at the row that is written.
+create view visible as select a as x, b as y, c from bt where c > 3;
+create view checked as select * from visible where x < 10 with check option;
+create view barred with (security_barrier) as select * from bt where c > 3;
+insert into bt values (5, 'hidden', 1), (6, 'shown', 9);
+insert into visible values (5, 'new', 7) on conflict (x) do update set y = excluded.y returning *;
+insert into visible values (5, 'new', 7) on conflict (x) do update set y = excluded.y || '2' where visible.c < 3 returning *;
+insert into visible values (6, 'new', 0) on conflict (x) do update set y = excluded.y, c = excluded.c returning *;
+insert into checked values (6, 'w', 9) on conflict (x) do update set y = 'refused';
+insert into checked values (6, 'w', 9) on conflict (x) do update set c = 4 returning *;
+insert into checked values (6, 'w', 9) on conflict (x) do update set c = 3;
+insert into checked values (6, 'w', 9) on conflict (x) do update set x = 11;
+insert into checked values (6, 'w', 1) on conflict (x) do update set y = 'z' returning *;
+insert into checked values (7, 'w', 1) on conflict (x) do update set y = 'z' returning *;
+insert into barred values (5, 'barred', 7) on conflict (a) do update set b = excluded.b returning *;
+select * from bt order by a;
+drop view checked, visible, barred;
 drop view v, some, expressed;
 drop table bt;
 drop role conflict_ann;

@@ -10,7 +10,6 @@ use pg_query::{NodeEnum, protobuf as pb};
 use super::analyzer::Analyzer;
 use super::coerce::{CoercionContext, How};
 use super::scope::{ExprKind, Layer, NsItem};
-use super::trigger::trigger_event_of;
 use super::values::column_var;
 use super::{coerce, expression, from, nodes, subscript, view_target};
 use melba_tree::*;
@@ -34,12 +33,12 @@ pub fn open_target(analyzer: &Analyzer<'_, '_>, name: &pb::RangeVar) -> Result<A
     from::open_relation(analyzer, name)
 }
 
-/// Opens the target relation of a command and adds its range entry. `first`: MERGE's first command, else the command.
+/// Opens the target relation of a command and adds its range entry. `commands`: those of MERGE's actions, else the command.
 pub fn target_relation<'p>(
     analyzer: &mut Analyzer<'_, 'p>,
     name: &'p pb::RangeVar,
     command: Command,
-    first: Command,
+    commands: &[Command],
 ) -> Result<Arc<Relation>> {
     let relation = open_target(analyzer, name)?;
     let shown = &relation.name;
@@ -52,13 +51,13 @@ pub fn target_relation<'p>(
             return Err(err!(WRONG_OBJECT_TYPE, "cannot change materialized view \"{shown}\""));
         }
         RelationKind::Toast => return Err(err!(WRONG_OBJECT_TYPE, "cannot change TOAST relation \"{shown}\"")),
-        RelationKind::View if remains_target(analyzer, &relation, command) => {
+        RelationKind::View if remains_target(analyzer, &relation, commands) => {
             triggered_view(analyzer, &relation, name, command)?;
             require(analyzer, command);
             return Ok(relation);
         }
         RelationKind::View => {
-            let table = view_target::open_view(analyzer, &relation, name, command, first)?;
+            let table = view_target::open_view(analyzer, &relation, name, command, commands)?;
             require(analyzer, command);
             return Ok(table);
         }
@@ -73,13 +72,13 @@ pub fn target_relation<'p>(
     Ok(relation)
 }
 
-/// Whether triggers or rules of a view do what a command says.
-fn remains_target(analyzer: &Analyzer<'_, '_>, view: &Relation, command: Command) -> bool {
+/// Whether triggers or rules of a view do what commands say.
+fn remains_target(analyzer: &Analyzer<'_, '_>, view: &Relation, commands: &[Command]) -> bool {
     let cx = analyzer.cx();
     let has_rules = |event| !rules_for(cx.catalog, view.oid, event, cx.session.is_replica()).is_empty();
     analyzer.is_action()
-        || cx.catalog.has_instead_trigger(view, trigger_event_of(command))
-        || super::rewrite::event_of(command).is_some_and(has_rules)
+        || view_target::has_triggers(cx, view, commands)
+        || commands.iter().filter_map(|command| super::rewrite::event_of(*command)).any(has_rules)
 }
 
 /// Makes a view the target whose triggers or rules change something. As existing rows, they see the view's rows.

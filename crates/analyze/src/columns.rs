@@ -210,8 +210,23 @@ pub fn whole_row(analyzer: &mut Analyzer<'_, '_>, up: usize, item: &NsItem, loca
     }
     if item.columns.is_some() {
         let (fields, names) = item_vars(analyzer, up, item, location)?.into_iter().unzip();
-        let row = RowExpr { fields, names, ty: oids::RECORD, explicit: false, location };
-        return Ok(Expr::Row(Box::new(row)));
+        let row = Expr::Row(Box::new(RowExpr { fields, names, ty: oids::RECORD, explicit: false, location }));
+        if item.version == RowVersion::Default {
+            return Ok(row);
+        }
+        // There may be no such row of the table that is changed through the view, whose entry is the one before.
+        let of_table = Var::new(item.entry - 1, 0, oids::RECORD, -1, Oid::INVALID);
+        let of_table = Expr::Var(Var { levels_up: up, version: item.version, ..of_table });
+        let exists = Expr::NullTest { arg: Box::new(of_table), is_null: false, row: false };
+        return Ok(Expr::Case(Box::new(CaseExpr {
+            arg: None,
+            whens: vec![(exists, row)],
+            default: Expr::null(oids::RECORD, -1, Oid::INVALID),
+            ty: oids::RECORD,
+            typmod: -1,
+            collation: Oid::INVALID,
+            location,
+        })));
     }
     let entry = &mut level.range_table[item.entry];
     let mut column = 0;

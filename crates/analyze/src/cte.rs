@@ -146,7 +146,10 @@ pub fn note_recursive_columns(analyzer: &mut Analyzer<'_, '_>, columns: &[Output
     for column in &mut columns {
         if column.ty == melba_types::oids::UNKNOWN {
             column.ty = melba_types::oids::TEXT;
-            column.collation = DEFAULT_COLLATION;
+            // A literal with COLLATE has its own.
+            if !column.collation.is_valid() {
+                column.collation = DEFAULT_COLLATION;
+            }
         }
     }
     if let Some(current) = &mut analyzer.level_up_mut(1).current_cte {

@@ -31,7 +31,7 @@ pub fn insert_statement<'p>(analyzer: &mut Analyzer<'_, 'p>, s: &'p pb::InsertSt
         }
         _ => None,
     };
-    let relation = assignment::target_relation(analyzer, name, Command::Insert, Command::Insert)?;
+    let relation = assignment::target_relation(analyzer, name, Command::Insert, &[Command::Insert])?;
     let width = match (&source, select) {
         (Some(query), _) => query.output_columns().len(),
         (None, select) => select.and_then(|s| s.values_lists.first()).map_or(0, |list| nodes::list(list).len()),

@@ -19,7 +19,7 @@ pub fn merge_statement<'p>(analyzer: &mut Analyzer<'_, 'p>, s: &'p pb::MergeStmt
     cte::with_clause(analyzer, s.with_clause.as_ref())?;
     check_reachable(&s.merge_when_clauses)?;
     let name = s.relation.as_ref().ok_or_else(|| DbError::internal("MERGE without a table"))?;
-    let relation = assignment::target_relation(analyzer, name, Command::Merge, first_command(&s.merge_when_clauses))?;
+    let relation = assignment::target_relation(analyzer, name, Command::Merge, &commands(&s.merge_when_clauses))?;
     let target = analyzer.level().target.clone().ok_or_else(|| DbError::internal("MERGE without a target"))?;
     q.result = analyzer.target_entry();
     let source_node = s.source_relation.as_deref().ok_or_else(|| DbError::internal("MERGE without a source"))?;
@@ -101,13 +101,13 @@ fn inserted_row<'p>(
     Ok(targets)
 }
 
-/// MERGE's command by its first WHEN with an action.
-fn first_command(clauses: &[pb::Node]) -> Command {
+/// The commands of MERGE's actions, in their order.
+fn commands(clauses: &[pb::Node]) -> Vec<Command> {
     let command = |node: &pb::Node| match &node.node {
         Some(NodeEnum::MergeWhenClause(clause)) => command_of(clause),
         _ => None,
     };
-    clauses.iter().find_map(command).unwrap_or(Command::Update)
+    clauses.iter().filter_map(command).collect()
 }
 
 /// The command of a WHEN, except DO NOTHING.

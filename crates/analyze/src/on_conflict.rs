@@ -23,10 +23,6 @@ pub fn on_conflict<'p>(
             .hint("For example, ON CONFLICT (column_name).")
             .at(clause.location));
     }
-    // A row that the view does not show must not be changed through it, and the proposed row may conflict with one.
-    if update && analyzer.level().view_target.as_ref().is_some_and(|target| target.layers.iter().any(|l| l.filter.is_some())) {
-        return Err(DbError::unsupported("ON CONFLICT DO UPDATE on a view with WHERE").at(clause.location));
-    }
     let target = analyzer.level().target.clone();
     let saved = std::mem::take(&mut analyzer.level_mut().namespace);
     analyzer.level_mut().namespace.extend(target.clone());

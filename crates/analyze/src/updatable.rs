@@ -8,10 +8,12 @@ use melba_types::{DbError, Oid, Result};
 
 use super::context::Context;
 use super::scope::{Blocked, Layer};
+use super::view_target::has_triggers;
 use melba_tree::*;
 
 /// A view as its table's rows.
 pub struct Updatable {
+    /// It may be a view, whose triggers change its rows.
     pub table: Arc<Relation>,
     /// The expressions of the view's columns, the table being entry 0.
     pub columns: Vec<Expr>,
@@ -23,8 +25,8 @@ pub struct Updatable {
 pub enum NotUpdatable {
     /// The content of this view, or of one in it.
     Because(Arc<Relation>, &'static str),
-    /// Triggers or rules of a view in it would do it.
-    Triggers,
+    /// Rules of a view in it would do it.
+    Rules,
     Failed(DbError),
 }
 
@@ -38,14 +40,21 @@ const NO_COLUMNS: &str = "Views that have no updatable columns are not automatic
 const SINGLE: &str = "Views that do not select from a single table or view are not automatically updatable.";
 
 impl Updatable {
-    /// `assigns`: there must be a column that can be assigned to.
-    pub fn of(cx: &Context<'_>, view: &Arc<Relation>, assigns: bool) -> Result<Updatable, NotUpdatable> {
+    /// `assigns`: there must be a column that can be assigned to. `commands`: what triggers of a view in it may do; without any,
+    /// triggers are not looked at.
+    pub fn of(cx: &Context<'_>, view: &Arc<Relation>, assigns: bool, commands: &[Command]) -> Result<Updatable, NotUpdatable> {
         let query = super::expression::analyze_view(cx, view)?;
-        Updatable::of_query(cx, view, &query, assigns)
+        Updatable::of_query(cx, view, &query, assigns, commands)
     }
 
     /// The same of a view with another query than it has.
-    pub fn of_query(cx: &Context<'_>, view: &Arc<Relation>, query: &Query, assigns: bool) -> Result<Updatable, NotUpdatable> {
+    pub fn of_query(
+        cx: &Context<'_>,
+        view: &Arc<Relation>,
+        query: &Query,
+        assigns: bool,
+        commands: &[Command],
+    ) -> Result<Updatable, NotUpdatable> {
         let because = |reason| NotUpdatable::Because(view.clone(), reason);
         if let Some(reason) = forbidden_clause(query) {
             return Err(because(reason));
@@ -61,13 +70,16 @@ impl Updatable {
             },
             RangeKind::Subquery { view: oid, .. } => {
                 let Some(inner) = cx.catalog.relation(*oid) else { return Err(because(SINGLE)) };
-                let events = [trigger_events::INSERT, trigger_events::UPDATE, trigger_events::DELETE];
-                let has_rules = || !rules_of(cx.catalog, inner.oid).is_empty();
-                if events.into_iter().any(|event| cx.catalog.has_instead_trigger(inner, event)) || has_rules() {
-                    return Err(NotUpdatable::Triggers);
+                if !rules_of(cx.catalog, inner.oid).is_empty() {
+                    return Err(NotUpdatable::Rules);
                 }
-                let inner = Updatable::of(cx, inner, false)?;
-                (inner.table.clone(), Some(inner))
+                match !commands.is_empty() && has_triggers(cx, inner, commands) {
+                    true => (inner.clone(), None),
+                    false => {
+                        let inner = Updatable::of(cx, inner, false, commands)?;
+                        (inner.table.clone(), Some(inner))
+                    }
+                }
             }
             _ => return Err(because(SINGLE)),
         };
@@ -112,11 +124,11 @@ impl Updatable {
 /// # Errors
 /// Those of the queries of views in it.
 pub fn refused_check_option(cx: &Context<'_>, view: &Arc<Relation>, query: &Query) -> Result<Option<&'static str>> {
-    match Updatable::of_query(cx, view, query, true) {
+    match Updatable::of_query(cx, view, query, true, &[]) {
         Ok(_) => Ok(None),
         Err(NotUpdatable::Because(of, reason)) if of.oid == view.oid => Ok(Some(reason)),
         // That a view in it cannot be changed is found when it is.
-        Err(NotUpdatable::Because(..) | NotUpdatable::Triggers) => Ok(None),
+        Err(NotUpdatable::Because(..) | NotUpdatable::Rules) => Ok(None),
         Err(NotUpdatable::Failed(e)) => Err(e),
     }
 }
@@ -144,9 +156,9 @@ pub fn updatable_events(cx: &Context<'_>, relation: Oid, with_triggers: bool, co
     let triggers = [(trigger_events::UPDATE, UPDATE), (trigger_events::INSERT, INSERT), (trigger_events::DELETE, DELETE)];
     let by_trigger = |all, (event, bit)| if cx.catalog.has_instead_trigger(relation, event) { all | bit } else { all };
     let by_others = if with_triggers { triggers.into_iter().fold(by_rules, by_trigger) } else { by_rules };
-    let found = match Updatable::of(cx, relation, false) {
+    let found = match Updatable::of(cx, relation, false, &[]) {
         Ok(found) => found,
-        Err(NotUpdatable::Because(..) | NotUpdatable::Triggers) => return Ok(by_others),
+        Err(NotUpdatable::Because(..) | NotUpdatable::Rules) => return Ok(by_others),
         Err(NotUpdatable::Failed(e)) => return Err(e),
     };
     let is_assignable = |c: &Result<usize, Blocked>| c.is_ok();

@@ -12,7 +12,7 @@ pub fn update_statement<'p>(analyzer: &mut Analyzer<'_, 'p>, s: &'p pb::UpdateSt
     let mut q = Query::new(Command::Update);
     q.recursive = cte::with_clause(analyzer, s.with_clause.as_ref())?;
     let name = s.relation.as_ref().ok_or_else(|| DbError::internal("UPDATE without a table"))?;
-    let relation = assignment::target_relation(analyzer, name, Command::Update, Command::Update)?;
+    let relation = assignment::target_relation(analyzer, name, Command::Update, &[Command::Update])?;
     add_target(analyzer, &mut q);
     let from = from_with_target(analyzer, &s.from_clause)?;
     q.from.extend(from);
@@ -29,7 +29,7 @@ pub fn delete_statement<'p>(analyzer: &mut Analyzer<'_, 'p>, s: &'p pb::DeleteSt
     let mut q = Query::new(Command::Delete);
     q.recursive = cte::with_clause(analyzer, s.with_clause.as_ref())?;
     let name = s.relation.as_ref().ok_or_else(|| DbError::internal("DELETE without a table"))?;
-    assignment::target_relation(analyzer, name, Command::Delete, Command::Delete)?;
+    assignment::target_relation(analyzer, name, Command::Delete, &[Command::Delete])?;
     add_target(analyzer, &mut q);
     let from = from_with_target(analyzer, &s.using_clause)?;
     q.from.extend(from);

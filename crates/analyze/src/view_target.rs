@@ -1,22 +1,28 @@
 //! INSERT, UPDATE, DELETE and MERGE on a simple view change the table under it.
 //!
 //! The table gets the range entry that is changed; an entry of the join kind, in no FROM, has the view's column names for the
-//! table's columns and for the view's expressions.
+//! table's columns and for the view's expressions. A view in it whose triggers do what the statement says is such a table.
 
 use std::sync::Arc;
 
-use melba_catalog::{Relation, trigger_events};
+use melba_catalog::{Relation, RelationKind};
 use melba_types::{DbError, Result, err};
 use pg_query::protobuf as pb;
 
 use super::analyzer::Analyzer;
 use super::context::Context;
 use super::range_columns::{apply_aliases, relation_columns};
-use super::scope::{NsColumn, NsItem, ViewTarget};
+use super::scope::{Layer, NsColumn, NsItem, ViewTarget};
+use super::trigger::trigger_event_of;
 use super::updatable::{NotUpdatable, Updatable};
 use melba_tree::*;
 
-/// Makes the table under a view the target. `first`: MERGE's first command, else the command.
+/// Whether a view's triggers do all that commands say.
+pub fn has_triggers(cx: &Context<'_>, view: &Relation, commands: &[Command]) -> bool {
+    commands.iter().all(|command| cx.catalog.has_instead_trigger(view, trigger_event_of(*command)))
+}
+
+/// Makes the table under a view the target. `commands`: those of MERGE's actions, else the command.
 ///
 /// # Errors
 /// 55000 when the view is not simple enough.
@@ -25,24 +31,32 @@ pub fn open_view<'p>(
     view: &Arc<Relation>,
     name: &'p pb::RangeVar,
     command: Command,
-    first: Command,
+    commands: &[Command],
 ) -> Result<Arc<Relation>> {
-    let found = match Updatable::of(analyzer.cx(), view, command != Command::Delete) {
+    let found = match Updatable::of(analyzer.cx(), view, command != Command::Delete, commands) {
         Ok(found) => found,
         Err(NotUpdatable::Because(view, reason)) => {
-            return Err(not_updatable(&view, first, command == Command::Merge).detail(reason));
+            // The first that nothing does.
+            let lacks = |command: &&Command| !has_triggers(analyzer.cx(), &view, &[**command]);
+            let refused = commands.iter().find(lacks).copied().unwrap_or(command);
+            return Err(not_updatable(&view, refused, command == Command::Merge).detail(reason));
         }
-        Err(NotUpdatable::Triggers) => {
-            return Err(DbError::unsupported("changing a view over a view with INSTEAD OF triggers or rules"));
-        }
+        Err(NotUpdatable::Rules) => return Err(DbError::unsupported("changing a view over a view with rules")),
         Err(NotUpdatable::Failed(e)) => return Err(e),
     };
-    refuse_triggers(analyzer.cx(), &found, command)?;
+    refuse_triggers(analyzer.cx(), &found, command, commands)?;
     let Updatable { table, columns: merged, mut layers } = found;
     let entry = analyzer.level().range_table.len();
     let shown: Arc<str> = name.alias.as_ref().map_or(name.relname.as_str(), |a| &a.aliasname).into();
+    let kind = match table.kind {
+        RelationKind::View if command != Command::Insert => {
+            let query = super::expression::analyze_view(analyzer.cx(), &table)?;
+            RangeKind::Subquery { query: Box::new(query), view: table.oid }
+        }
+        _ => RangeKind::Relation { oid: table.oid, inherit: true, sample: None },
+    };
     analyzer.add_entry(RangeEntry {
-        kind: RangeKind::Relation { oid: table.oid, inherit: true, sample: None },
+        kind,
         alias: Some(shown.clone()),
         name: shown.clone(),
         columns: relation_columns(&table),
@@ -67,12 +81,19 @@ pub fn open_view<'p>(
 }
 
 /// # Errors
-/// 0A000 for MERGE into a view whose triggers would perform the command.
-fn refuse_triggers(cx: &Context<'_>, found: &Updatable, command: Command) -> Result<()> {
-    let events = [trigger_events::INSERT, trigger_events::UPDATE, trigger_events::DELETE];
-    let has = |event| cx.catalog.has_instead_trigger(&found.layers[0].view, event);
-    match command == Command::Merge && events.into_iter().any(has) {
-        true => Err(DbError::unsupported("MERGE into a view with INSTEAD OF triggers")),
+/// 0A000 for MERGE into a view whose triggers do only some of its actions; and for one whose triggers another view would have to
+/// hide rows from.
+fn refuse_triggers(cx: &Context<'_>, found: &Updatable, command: Command, commands: &[Command]) -> Result<()> {
+    let has_some = |layer: &&Layer| commands.iter().any(|command| has_triggers(cx, &layer.view, &[*command]));
+    if let Some(layer) = found.layers.iter().find(has_some) {
+        return Err(err!(FEATURE_NOT_SUPPORTED, "cannot merge into view \"{}\"", layer.view.name)
+            .detail("MERGE is not supported for views with INSTEAD OF triggers for some actions but not all.")
+            .hint("To enable merging into the view, either provide a full set of INSTEAD OF triggers or drop the existing INSTEAD OF triggers."));
+    }
+    let hides =
+        |layer: &Layer| layer.filter.is_some() && (command == Command::Merge || layer.view.has_option("security_barrier"));
+    match found.table.kind == RelationKind::View && command != Command::Insert && found.layers.iter().any(hides) {
+        true => Err(DbError::unsupported("MERGE or security_barrier of a view with WHERE over a view with INSTEAD OF triggers")),
         false => Ok(()),
     }
 }

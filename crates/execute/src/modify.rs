@@ -321,16 +321,9 @@ impl ModifyOp {
                 }
             }
             (Action::Update(assignments), Some(existing)) if self.is_computed() => {
-                let old = self.view_row(existing, row);
-                let mut new = assign(assignments, ctx, &old, row)?;
-                let changed = self.instead(ctx, UPDATE, Some(&old), Some(&mut new))?;
-                Ok(changed.then(|| Changed { old: self.of_view(old), new: self.of_view(new) }))
+                self.update_computed(ctx, existing, assignments, row)
             }
-            (Action::Delete, Some(existing)) if self.is_computed() => {
-                let old = self.view_row(existing, row);
-                let changed = self.instead(ctx, DELETE, Some(&old), None)?;
-                Ok(changed.then(|| Changed { old: self.of_view(old), new: None }))
-            }
+            (Action::Delete, Some(existing)) if self.is_computed() => self.delete_computed(ctx, existing, row),
             (Action::Update(assignments), Some(existing)) => {
                 if row_id(row, existing).is_none() {
                     return Ok(None);
@@ -357,6 +350,25 @@ impl ModifyOp {
     /// The target's rows are those of a view, or of a system catalog.
     fn is_computed(&self) -> bool {
         self.writer.is_view() || is_catalog(&self.node)
+    }
+
+    fn update_computed(
+        &mut self,
+        ctx: &ExecContext,
+        existing: &Existing,
+        assignments: &Assignments,
+        row: &[Datum],
+    ) -> Result<Option<Changed>> {
+        let old = self.view_row(existing, row);
+        let mut new = assign(assignments, ctx, &old, row)?;
+        let changed = self.instead(ctx, UPDATE, Some(&old), Some(&mut new))?;
+        Ok(changed.then(|| Changed { old: self.of_view(old), new: self.of_view(new) }))
+    }
+
+    fn delete_computed(&mut self, ctx: &ExecContext, existing: &Existing, row: &[Datum]) -> Result<Option<Changed>> {
+        let old = self.view_row(existing, row);
+        let changed = self.instead(ctx, DELETE, Some(&old), None)?;
+        Ok(changed.then(|| Changed { old: self.of_view(old), new: None }))
     }
 
     /// Changes a row that is computed. False: a trigger has prevented that.

@@ -81,6 +81,8 @@ pub fn modify(planner: &mut Planner<'_>, query: &mut Query) -> Result<Stage> {
     let required = &query.range_table[entry].required;
     target.written = required.inserted.iter().chain(&required.updated).copied().collect();
     target.updated = required.updated.clone();
+    let computed = target.computed_from(&required.updated);
+    target.updated.extend(computed);
     let changed = Changed { entry, relation: &relation, target: Arc::new(target), counts: planner.levels.len() == 1 };
     let outer = std::mem::take(&mut planner.routines);
     let stage = match query.command {
@@ -165,6 +167,7 @@ fn insert(planner: &mut Planner<'_>, query: &mut Query, changed: Changed<'_>) ->
 /// UPDATE, DELETE, MERGE.
 fn change(planner: &mut Planner<'_>, query: &mut Query, changed: Changed<'_>) -> Result<Stage> {
     let Changed { entry, relation, .. } = changed;
+    let is_view = relation.kind == RelationKind::View || matches!(relation.storage, Storage::System(_));
     let mut marker = None;
     if query.command == Command::Merge {
         marker = merge_join(query, entry)?;
@@ -172,8 +175,12 @@ fn change(planner: &mut Planner<'_>, query: &mut Query, changed: Changed<'_>) ->
     let mut tree = prepare::prepare(planner, query)?;
     tree.keep_partners();
     planner.level_mut().entries = std::mem::take(&mut query.range_table);
-    let is_view = relation.kind == RelationKind::View || matches!(relation.storage, Storage::System(_));
-    let mut needed: Vec<(usize, i16)> = if is_view { vec![] } else { vec![(entry, -1)] };
+    let shows_presence = match (is_view, query.command) {
+        (false, _) => Some(-1),
+        (true, Command::Merge) => Some(0),
+        (true, _) => None,
+    };
+    let mut needed: Vec<(usize, i16)> = shows_presence.map(|column| (entry, column)).into_iter().collect();
     // Virtual columns are computed only where they are read.
     let is_stored = |c: &usize| !relation.columns[*c].dropped && relation.columns[*c].generated != b'v';
     needed.extend((0..relation.columns.len()).filter(is_stored).map(|c| (entry, c as i16 + 1)));
@@ -200,7 +207,7 @@ fn change(planner: &mut Planner<'_>, query: &mut Query, changed: Changed<'_>) ->
         }
         Some(_) => (None, Layout(needed::needed(planner, entry, &[]).iter().map(|c| (entry, *c)).collect())),
     };
-    let row_id = match layout.position(entry, -1) {
+    let row_id = match shows_presence.and_then(|column| layout.position(entry, column)) {
         Some(place) => place,
         None if is_view => 0,
         None => return Err(DbError::internal("the target's row id is not in the row")),
@@ -237,14 +244,15 @@ fn merge_join(query: &mut Query, entry: usize) -> Result<Option<usize>> {
         (false, false) => JoinKind::Inner,
     };
     let [source] = &query.from[..] else { return Err(DbError::internal("MERGE has one source")) };
-    let marker = match source {
-        FromItem::Range(e) if by_source => {
+    let marker = match by_source {
+        true => {
+            let shows = always_present(source);
+            let shows = shows.ok_or_else(|| DbError::unsupported("WHEN NOT MATCHED BY SOURCE over a FULL JOIN"))?;
             // Kept as it is, so that its whole row shows its presence.
-            query.range_table[*e].lateral = true;
-            Some(*e)
+            query.range_table[shows].lateral = true;
+            Some(shows)
         }
-        _ if by_source => return Err(DbError::unsupported("WHEN NOT MATCHED BY SOURCE over a join")),
-        _ => None,
+        false => None,
     };
     // Rows of the right side without a partner come last: keys of deleted target rows are free by then.
     let (left, right) = match kind {
@@ -263,6 +271,18 @@ fn merge_join(query: &mut Query, entry: usize) -> Result<Option<usize>> {
     };
     query.from = vec![FromItem::Join(Box::new(join))];
     Ok(marker)
+}
+
+/// An entry with a row of its own in every row of an item.
+fn always_present(item: &FromItem) -> Option<usize> {
+    match item {
+        FromItem::Range(entry) => Some(*entry),
+        FromItem::Join(join) => match join.kind {
+            JoinKind::Inner | JoinKind::Left => always_present(&join.left),
+            JoinKind::Right => always_present(&join.right),
+            JoinKind::Full => None,
+        },
+    }
 }
 
 fn merge_action(

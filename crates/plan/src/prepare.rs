@@ -3,10 +3,10 @@
 
 use hashbrown::{HashMap, HashSet};
 use melba_tree::{
-    Command, Cte, Distinct, Expr, FromItem, JoinKind, Param, ParamKind, Query, RangeEntry, RangeKind, RowExpr, Sublink,
-    SublinkKind,
+    CaseExpr, Command, Cte, Distinct, Expr, FromItem, JoinKind, Param, ParamKind, Query, RangeEntry, RangeKind, RowExpr,
+    RowVersion, Sublink, SublinkKind, Var,
 };
-use melba_types::{DbError, Result};
+use melba_types::{DbError, Oid, Result, oids};
 
 use super::join_tree::{Tree, TreeJoin, flatten};
 use super::layout::column;
@@ -157,10 +157,41 @@ pub(super) fn substitute(
             Ok(c) if c <= columns.len() => columns[c - 1].clone(),
             _ => return true,
         };
+        if v.version != RowVersion::Default {
+            by = of_version(by, v);
+        }
         by.shift_levels(level, 0);
         *e = by;
     }
     true
+}
+
+/// What a column of a view's target is, in the old or the new row of its table, whose entry is the one before. There may be none.
+fn of_version(mut e: Expr, column: &Var) -> Expr {
+    e.visit_mut(0, &mut |e, level| {
+        if let Expr::Var(v) = e
+            && v.levels_up == level
+            && v.entry + 1 == column.entry
+        {
+            v.version = column.version;
+        }
+        true
+    });
+    if matches!(e, Expr::Var(_)) {
+        return e;
+    }
+    let row = Var { version: column.version, ..Var::new(column.entry - 1, 0, oids::RECORD, -1, Oid::INVALID) };
+    let exists = Expr::NullTest { arg: Box::new(Expr::Var(row)), is_null: false, row: false };
+    let (ty, typmod, collation) = (e.ty(), e.typmod(), e.collation());
+    Expr::Case(Box::new(CaseExpr {
+        arg: None,
+        whens: vec![(exists, e)],
+        default: Expr::null(ty, typmod, collation),
+        ty,
+        typmod,
+        collation,
+        location: -1,
+    }))
 }
 
 impl Builder<'_, '_> {

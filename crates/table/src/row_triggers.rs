@@ -13,6 +13,7 @@ use super::transition::Transitions;
 use super::trigger::{Change, Moment, PureTriggers, Triggers};
 use super::writer::TableWriter;
 use melba_expression::Evaluation;
+use melba_tree::RowCheckKind;
 
 impl TableWriter {
     /// The state that all changes of the statement share.
@@ -81,11 +82,23 @@ impl TableWriter {
     }
 
     /// Fires the triggers that change a row of a view. False: one of them reports that nothing was changed.
-    pub fn instead(&mut self, ctx: &Evaluation, event: i16, old: Option<&[Datum]>, new: Option<&mut [Datum]>) -> Result<bool> {
+    pub fn instead(
+        &mut self,
+        ctx: &Evaluation,
+        event: i16,
+        old: Option<&[Datum]>,
+        mut new: Option<&mut [Datum]>,
+    ) -> Result<bool> {
         let Some(triggers) = self.triggers(ctx, Moment::InsteadOf, event) else {
             return Err(DbError::internal("a change of a view without its trigger"));
         };
-        triggers.on_row(ctx, Moment::InsteadOf, &self.change(event, old, None), new)
+        let is_changed = triggers.on_row(ctx, Moment::InsteadOf, &self.change(event, old, None), new.as_deref_mut())?;
+        match new {
+            // A view over this one may have WITH CHECK OPTION.
+            Some(new) if is_changed => self.check_row(ctx, RowCheckKind::View, new)?,
+            _ => {}
+        }
+        Ok(is_changed)
     }
 
     /// Whether the row, in its present state, is to be inserted.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use melba_catalog::classes::GIST;
 use melba_catalog::foreign_keys::foreign_keys;
+use melba_catalog::trigger_events::UPDATE;
 use melba_catalog::{Catalog, Constraint, ConstraintKind, Relation, RelationKind, Storage};
 use melba_engine::Transaction;
 use melba_fmgr::{GinColumn, Session};
@@ -17,11 +18,11 @@ use super::partition::PartitionCheck;
 use super::referencing::keys_of_leaves;
 use super::routing::Routing;
 use super::toast::ToastTarget;
-use super::trigger::{Triggers, compile_condition};
+use super::trigger::{Moment, Triggers, compile_condition};
 use melba_analyze::{Context, Expected, analyze_stored_expression, stored_trigger_condition};
 use melba_expression::Evaluation;
 use melba_expression::key::KeyPart;
-use melba_expression::{Expression, compile_for_table};
+use melba_expression::{Expression, Node, compile_for_table};
 use melba_tree::Expr;
 
 /// The tree of a table whose rows are in its partitions, of a view, whose triggers know where they are, and of a system catalog.
@@ -59,6 +60,20 @@ pub struct TableTarget {
     pub written: Vec<i16>,
     /// Those that an UPDATE assigns, with the generated ones that are computed from them.
     pub updated: Vec<i16>,
+}
+
+impl TableTarget {
+    /// The generated columns that an UPDATE of some columns changes: all where triggers may change any column before it.
+    pub fn computed_from(&self, updated: &[i16]) -> Vec<i16> {
+        if updated.is_empty() {
+            return Vec::new();
+        }
+        let changes_any = self.triggers.as_ref().is_some_and(|t| t.has(Moment::BeforeRow, UPDATE));
+        let reads = |e: &Expression| e.any(&mut |e| matches!(e.node, Node::Column(at) if updated.contains(&(at as i16 + 1))));
+        let stored = self.generated.iter().map(|(column, expression)| (*column, expression));
+        let all = stored.chain(self.virtuals.iter().map(|v| (v.column, &v.expression)));
+        all.filter(|(_, e)| changes_any || reads(e)).map(|(column, _)| column as i16 + 1).collect()
+    }
 }
 
 #[derive(Debug)]

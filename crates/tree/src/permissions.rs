@@ -5,6 +5,7 @@
 //!    its user. The table that is changed through a view is checked the same way.
 //! 2. A relation may be used with privileges on the whole of it, or on every used column.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use melba_catalog::acl;
@@ -43,6 +44,8 @@ pub struct Permissions {
     changes: bool,
     /// It does so to a relation that is not temporary.
     changes_permanent: bool,
+    /// It reads a materialized view that has no rows yet.
+    unpopulated: Option<Arc<str>>,
     /// Checks hold as long as the catalog does, which plans do not outlive.
     granted_to: AtomicU32,
 }
@@ -79,6 +82,16 @@ impl Permissions {
         self.changes
     }
 
+    /// # Errors
+    /// 55000 when the query reads a materialized view that has not been populated.
+    pub fn check_populated(&self) -> Result<()> {
+        match &self.unpopulated {
+            None => Ok(()),
+            Some(name) => Err(err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "materialized view \"{name}\" has not been populated")
+                .hint("Use the REFRESH MATERIALIZED VIEW command.")),
+        }
+    }
+
     /// The same of a relation that is not temporary: what a read-only transaction refuses.
     pub fn changes_permanent(&self) -> bool {
         self.changes_permanent
@@ -91,6 +104,7 @@ impl Permissions {
         self.calls_others |= more.calls_others;
         self.changes |= more.changes;
         self.changes_permanent |= more.changes_permanent;
+        self.unpopulated = self.unpopulated.take().or(more.unpopulated);
     }
 
     /// # Errors
@@ -128,26 +142,11 @@ impl Collector<'_> {
             let role = entry.required.role_within(role);
             match &entry.kind {
                 RangeKind::Relation { oid, .. } => {
-                    let mut user = role;
-                    for (at, (view, columns)) in entry.required.through.iter().enumerate() {
-                        let mut required = of_view(&entry.required, columns);
-                        if let Some(own) = query.range_table.get(i + 1).map(|names| &names.required).filter(|_| at == 0) {
-                            required.select |= own.select;
-                            required.selected.extend(&own.selected);
-                        }
-                        self.found.uses.push(Use { relation: *view, role: user, required });
-                        user = self.role_inside(*view, user);
-                    }
-                    let mut required = entry.required.clone();
-                    required.select |= !required.behind.is_empty();
-                    required.selected.append(&mut required.behind);
-                    self.found.uses.push(Use { relation: *oid, role: user, required });
+                    self.target(query, i, *oid, role);
                 }
-                RangeKind::Subquery { query, view } => {
-                    if view.is_valid() {
-                        self.found.uses.push(Use { relation: *view, role, required: entry.required.clone() });
-                    }
-                    self.query(query, self.role_inside(*view, role));
+                RangeKind::Subquery { query: inner, view } => {
+                    let user = if view.is_valid() { self.target(query, i, *view, role) } else { role };
+                    self.query(inner, self.role_inside(*view, user));
                 }
                 _ => {}
             }
@@ -156,6 +155,28 @@ impl Collector<'_> {
         for cte in &query.ctes {
             self.query(&cte.query, role);
         }
+    }
+
+    /// The needs on a relation, and on the views through which it is changed. Returns the role that uses it.
+    fn target(&mut self, query: &Query, at: usize, relation: Oid, role: Option<Oid>) -> Option<Oid> {
+        let entry = &query.range_table[at];
+        let view = self.catalog.relation(relation).filter(|r| r.kind == RelationKind::MaterializedView && !r.populated);
+        self.found.unpopulated = self.found.unpopulated.take().or(view.map(|view| view.name.clone()));
+        let mut user = role;
+        for (nth, (view, columns)) in entry.required.through.iter().enumerate() {
+            let mut required = of_view(&entry.required, columns);
+            if let Some(own) = query.range_table.get(at + 1).map(|names| &names.required).filter(|_| nth == 0) {
+                required.select |= own.select;
+                required.selected.extend(&own.selected);
+            }
+            self.found.uses.push(Use { relation: *view, role: user, required });
+            user = self.role_inside(*view, user);
+        }
+        let mut required = entry.required.clone();
+        required.select |= !required.behind.is_empty();
+        required.selected.append(&mut required.behind);
+        self.found.uses.push(Use { relation, role: user, required });
+        user
     }
 
     fn expression(&mut self, e: &Expr, role: Option<Oid>) {

@@ -37,7 +37,7 @@ fn lock_matched(ctx: &ExecContext, source: &TableSource, id: RowId, mode: RowLoc
 }
 
 fn kind_of(row: &[Datum], existing: &Existing, source_marker: Option<usize>) -> MergeMatch {
-    if row_id(row, existing).is_none() {
+    if row[existing.row_id].is_null() {
         MergeMatch::NotMatchedByTarget
     } else if source_marker.is_some_and(|marker| row[marker].is_null()) {
         MergeMatch::NotMatchedBySource
@@ -82,6 +82,9 @@ impl ModifyOp {
                     let new = new_row(values, ctx, row)?;
                     return self.insert(ctx, new);
                 }
+                if self.is_computed() {
+                    return self.merge_computed(ctx, existing, &action.command, row);
+                }
                 let Some(id) = row_id(row, existing).filter(|_| !matches!(action.command, MergeActionNode::Nothing)) else {
                     return Ok(None);
                 };
@@ -121,6 +124,27 @@ impl ModifyOp {
                 return self.update(ctx, &place, id, old, new);
             }
             return Ok(None);
+        }
+    }
+
+    /// A row of a view, which its triggers change.
+    fn merge_computed(
+        &mut self,
+        ctx: &ExecContext,
+        existing: &Existing,
+        command: &MergeActionNode,
+        row: &[Datum],
+    ) -> Result<Option<Changed>> {
+        match command {
+            MergeActionNode::Update(assignments) => {
+                ctx.set_merge_action(Some("UPDATE"));
+                self.update_computed(ctx, existing, assignments, row)
+            }
+            MergeActionNode::Delete => {
+                ctx.set_merge_action(Some("DELETE"));
+                self.delete_computed(ctx, existing, row)
+            }
+            _ => Ok(None),
         }
     }
 

@@ -228,7 +228,8 @@ pub(super) fn check_use(context: &StatementContext, planned: &Planned, view: Opt
     if runs && planned.permissions.changes_permanent() && context.session.settings.lock().get("transaction_read_only").as_bool() {
         bail!(READ_ONLY_SQL_TRANSACTION, "cannot execute {command} in a read-only transaction");
     }
-    planned.permissions.check(&context.catalog, context.user.oid)
+    planned.permissions.check(&context.catalog, context.user.oid)?;
+    if runs { planned.permissions.check_populated() } else { Ok(()) }
 }
 
 /// A query of a function's body whose relations are locked, begun: with a new view, or the given one. `text` is the query's.
