@@ -329,7 +329,14 @@ fn operator_family(o: &OperatorFamily, list: &mut List) {
 fn index_dependencies(o: &Relation, index: &IndexInfo, list: &mut List) {
     o.parents.iter().for_each(|p| list.push(address(classes::PG_CLASS, *p, 0), DependencyKind::Auto));
     if index.constraint.is_valid() {
-        list.push(address(classes::PG_CONSTRAINT, index.constraint, 0), DependencyKind::Internal);
+        let constraint = address(classes::PG_CONSTRAINT, index.constraint, 0);
+        list.push(constraint, DependencyKind::Internal);
+        // Its own columns are those of the key.
+        list.of(constraint, |list| {
+            for column in &index.include {
+                list.push(address(classes::PG_CLASS, index.table, i32::from(*column)), DependencyKind::Auto);
+            }
+        });
     } else {
         let columns = index.keys.iter().map(|k| k.column).chain(index.include.iter().copied());
         let mut whole = true;

@@ -30,7 +30,7 @@ use crate::trigger::commented_trigger;
 use crate::types::cast::find_cast;
 use crate::types::domain::{domain_by_name, domain_constraint_by_name};
 use crate::types::named::named_type;
-use crate::words::{check_kind, relation_word};
+use crate::words::{check_kind, plural, relation_word};
 
 fn is_named_as_dropped(kind: ObjectType) -> bool {
     let kinds = [
@@ -132,6 +132,10 @@ fn commented(ddl: &Ddl<'_>, s: &CommentStmt) -> Result<ObjectAddress> {
             };
             let relation = ddl.open_target(&range_var(table)?)?;
             ddl.require_owner(relation.owner, "relation", &relation.name)?;
+            if matches!(relation.kind, RelationKind::Index | RelationKind::PartitionedIndex | RelationKind::Sequence) {
+                return Err(err!(WRONG_OBJECT_TYPE, "cannot set comment on relation \"{}\"", relation.name)
+                    .detail(format!("This operation is not supported for {}.", plural(relation.kind))));
+            }
             let number = column_numbers(&relation, &[column], false)?[0];
             Ok(ObjectAddress { sub: number.into(), ..at(classes::PG_CLASS, relation.oid) })
         }

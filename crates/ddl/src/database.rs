@@ -7,7 +7,8 @@ use melba_largeobject::Trees;
 use melba_parse::nodes::{option_bool, option_int, option_text, options};
 use melba_types::{DbError, Oid, Result, TreeId, bail, err};
 use pg_query::protobuf::{
-    AlterDatabaseSetStmt, AlterDatabaseStmt, CreatedbStmt, DefElem, DropdbStmt, VariableSetKind, VariableSetStmt,
+    AlterDatabaseRefreshCollStmt, AlterDatabaseSetStmt, AlterDatabaseStmt, CreatedbStmt, DefElem, DropdbStmt, VariableSetKind,
+    VariableSetStmt,
 };
 
 use crate::context::Ddl;
@@ -142,6 +143,10 @@ pub fn alter_database(ddl: &Ddl<'_>, s: &AlterDatabaseStmt) -> Result<()> {
             "is_template" => changed.is_template = option_bool(def)?,
             "allow_connections" => changed.allow_connections = option_bool(def)?,
             "connection_limit" => changed.connection_limit = connection_limit(def)?,
+            "tablespace" => match option_text(def).unwrap_or_default().as_str() {
+                "pg_default" => {}
+                name => bail!(UNDEFINED_OBJECT, "tablespace \"{name}\" does not exist"),
+            },
             other => return Err(DbError::unsupported(format!("ALTER DATABASE ... {other}"))),
         }
     }
@@ -150,6 +155,14 @@ pub fn alter_database(ddl: &Ddl<'_>, s: &AlterDatabaseStmt) -> Result<()> {
         bail!(INVALID_PARAMETER_VALUE, "cannot disallow connections for current database");
     }
     ddl.tx().put(Object::Database(Arc::new(changed)));
+    Ok(())
+}
+
+/// ALTER DATABASE ... REFRESH COLLATION VERSION: the order of the default collation has no version.
+pub fn refresh_database_collation(ddl: &Ddl<'_>, s: &AlterDatabaseRefreshCollStmt) -> Result<()> {
+    let database = database_by_name(ddl, &s.dbname)?;
+    ddl.require_owner(database.owner, "database", &s.dbname)?;
+    ddl.notice("version has not changed".to_owned());
     Ok(())
 }
 

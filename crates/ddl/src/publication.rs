@@ -7,7 +7,7 @@ use melba_catalog::publications::{ALL_OPERATIONS, is_publishable, parse_span, pu
 use melba_catalog::{Object, ObjectAddress, Persistence, Publication, PublicationMember, Relation, RelationKind, acl, classes};
 use melba_engine::RelationLockMode;
 use melba_parse::nodes::{option_bool, option_text, options, string};
-use melba_types::{DbError, Oid, Result, SqlState, bail, err};
+use melba_types::{DbError, Oid, Result, Severity, SqlState, bail, err};
 use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{
     AlterPublicationAction, AlterPublicationStmt, CreatePublicationStmt, DefElem, Node, PublicationObjSpecType,
@@ -49,7 +49,9 @@ pub fn create_publication(ddl: &Ddl<'_>, s: &CreatePublicationStmt) -> Result<()
     members.iter().for_each(|member| put_member(ddl, publication.oid, member));
     if publication.option("format").is_none() {
         let message = "\"wal_level\" is insufficient to publish logical changes";
-        ddl.warning(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message);
+        let warning = DbError::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message.to_owned());
+        let hint = "Set \"wal_level\" to \"logical\" before creating subscriptions.";
+        ddl.session().notice(warning.severity(Severity::Warning).hint(hint));
     }
     Ok(())
 }

@@ -96,6 +96,7 @@ statements! {
     CreatedbStmt(_): UNNAMED => database::create_database;
     AlterDatabaseStmt(_): UNNAMED => database::alter_database;
     AlterDatabaseSetStmt(_): UNNAMED => database::alter_database_set;
+    AlterDatabaseRefreshCollStmt(_): UNNAMED => database::refresh_database_collation;
     DropdbStmt(_): UNNAMED => database::drop_database;
 
     // Roles and privileges

@@ -18,6 +18,7 @@ use crate::rule::{print_rule, read_rule};
 use crate::statistics::create::put_statistics;
 use crate::table::relation::put_relation;
 use crate::trigger::{condition_of, trigger_condition_text};
+use crate::view::deparse_with_names;
 
 /// A stored text, analyzed so that it can be printed again.
 pub enum StoredText {
@@ -71,6 +72,10 @@ pub fn read_texts(
     for relation in relations {
         let own = ddl.relation(relation)?;
         keep_checks(ddl, &own, &mut kept)?;
+        if own.view_query.is_some() {
+            let query = ddl.with_context(|c| melba_analyze::analyze_view(c, &own))?;
+            kept.push(StoredText::View { relation, query: Box::new(query) });
+        }
         own.triggers.iter().try_for_each(|t| keep_condition(ddl, *t, &mut kept))?;
         for rule in rules_of(&ddl.catalog(), relation) {
             keep_rule(ddl, rule, &mut kept)?;
@@ -91,6 +96,24 @@ pub fn read_texts(
     }
     for object in types {
         keep_users(ddl, ObjectAddress { class: classes::PG_TYPE, object, sub: 0 }, &mut kept)?;
+    }
+    Ok(kept)
+}
+
+/// The texts that may join a relation by the names of columns, one of which a new column may have.
+pub fn read_joining_texts(ddl: &Ddl<'_>, relation: Oid, column: &str) -> Result<Vec<StoredText>> {
+    let catalog = ddl.catalog();
+    let of = ObjectAddress { class: classes::PG_CLASS, object: relation, sub: 0 };
+    let mut users: Vec<ObjectAddress> = catalog.dependents(of).map(|d| d.dependent).collect();
+    users.dedup_by_key(|u| (u.class, u.object));
+    let may_join = |text: &Option<Arc<str>>| text.as_ref().is_some_and(|t| t.contains(" USING (") && t.contains(column));
+    let mut kept = Vec::new();
+    for user in users {
+        match catalog.object(user) {
+            Some(Object::Relation(view)) if may_join(&view.view_query) => keep_relation(ddl, view.oid, of, &mut kept)?,
+            Some(Object::Function(f)) if may_join(&f.sql_body) => keep_function(ddl, f.oid, &mut kept)?,
+            _ => {}
+        }
     }
     Ok(kept)
 }
@@ -307,6 +330,8 @@ fn print_again(ddl: &Ddl<'_>, item: StoredText) -> Result<()> {
         StoredText::View { relation, query } => {
             let text = ddl.with_context(|c| Ok(melba_deparse::stored_query(c, &query)))?;
             let relation = ddl.relation(relation)?;
+            // Its own columns may have other names by now.
+            let text = deparse_with_names(&text, &relation.columns, &query, ddl)?;
             put_relation(ddl, Relation { view_query: Some(text.into()), ..(*relation).clone() });
         }
         StoredText::Check { constraint, expr } => {

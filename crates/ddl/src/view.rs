@@ -5,7 +5,7 @@ use std::sync::Arc;
 use melba_catalog::{Column, ObjectAddress, Persistence, Relation, RelationKind, classes};
 use melba_engine::RelationLockMode;
 use melba_parse::nodes::{inner, strings};
-use melba_tree::Query;
+use melba_tree::{Query, RangeKind, SetInput};
 use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{Node, ViewCheckOption, ViewStmt};
 
@@ -147,8 +147,26 @@ pub fn deparse_with_names(text: &str, columns: &[Column], query: &Query, ddl: &D
         return Ok(text.to_owned());
     }
     let mut renamed = query.clone();
-    for (target, column) in renamed.targets.iter_mut().filter(|t| !t.junk).zip(columns) {
+    name_outputs(&mut renamed, columns);
+    ddl.with_context(|c| Ok(melba_deparse::stored_query(c, &renamed)))
+}
+
+/// Gives output columns other names, in all arms of a set operation.
+fn name_outputs(query: &mut Query, columns: &[Column]) {
+    for (target, column) in query.targets.iter_mut().filter(|t| !t.junk).zip(columns) {
         target.name = column.name.clone();
     }
-    ddl.with_context(|c| Ok(melba_deparse::stored_query(c, &renamed)))
+    let Some(tree) = &query.set_operation else { return };
+    let (mut leaves, mut inputs) = (Vec::new(), vec![&tree.left, &tree.right]);
+    while let Some(input) = inputs.pop() {
+        match input {
+            SetInput::Leaf(entry) => leaves.push(*entry),
+            SetInput::Tree(tree) => inputs.extend([&tree.left, &tree.right]),
+        }
+    }
+    for leaf in leaves {
+        if let RangeKind::Subquery { query, .. } = &mut query.range_table[leaf].kind {
+            name_outputs(query, columns);
+        }
+    }
 }

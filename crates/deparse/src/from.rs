@@ -103,10 +103,11 @@ impl<'a> Printer<'a> {
     fn joined_name(&self, from: &Expr, query: &Query) -> Option<Arc<str>> {
         let Expr::Var(v) = from else { return None };
         let entry = query.range_table.get(v.entry)?;
-        Some(self.column_name(entry, v.column, is_changed(query, v.entry)))
+        Some(self.column_in(query, v.entry, entry, v.column))
     }
 
     fn range_entry(&mut self, at: usize, query: &'a Query) {
+        let over = query;
         let entry = &query.range_table[at];
         let name = self.entry_name(0, at);
         if entry.lateral {
@@ -125,6 +126,10 @@ impl<'a> Printer<'a> {
                 show_alias = entry.alias.is_some() || *name != *relation.name;
                 show_columns = entry.alias.is_some()
                     && entry.columns.iter().zip(relation.columns.iter()).any(|(e, c)| !c.dropped && e.name != c.name);
+                if self.alias_for_using(&name, query, at) {
+                    self.sample(sample.as_deref());
+                    return;
+                }
                 if sample.is_some() {
                     // Printed after the alias.
                     self.alias(&name, entry, show_alias, show_columns);
@@ -138,6 +143,9 @@ impl<'a> Printer<'a> {
                 {
                     let text = self.relation_name(relation);
                     self.put(&text);
+                    if self.alias_for_using(&name, over, at) {
+                        return;
+                    }
                     show_alias = entry.alias.is_some() || *name != *relation.name;
                     show_columns = false;
                 } else {
@@ -286,7 +294,7 @@ impl<'a> Printer<'a> {
             self.put(".*");
             return None;
         }
-        let name = self.column_name(entry, var.column, is_changed(query, var.entry));
+        let name = self.column_in(query, var.entry, entry, var.column);
         if self.qualify {
             let prefix = match var.version {
                 RowVersion::Old => "old".into(),
@@ -298,6 +306,66 @@ impl<'a> Printer<'a> {
         }
         self.ident(&name);
         Some(name)
+    }
+
+    /// Prints an alias with the names that JOIN ... USING needs; false: it needs none.
+    fn alias_for_using(&mut self, name: &str, query: &Query, at: usize) -> bool {
+        let Some(columns) = self.names_for_using(query, at) else { return false };
+        self.put(" ");
+        self.ident(name);
+        self.put("(");
+        self.names(&columns.into_iter().flatten().collect::<Vec<_>>());
+        self.put(")");
+        true
+    }
+
+    /// The name of an entry's column in its query.
+    pub(super) fn column_in(&self, query: &Query, at: usize, entry: &RangeEntry, column: i16) -> Arc<str> {
+        let index = usize::try_from(column).ok().and_then(|column| column.checked_sub(1));
+        let renamed = index.and_then(|index| self.names_for_using(query, at)?.into_iter().nth(index).flatten());
+        renamed.unwrap_or_else(|| self.column_name(entry, column, is_changed(query, at)))
+    }
+
+    /// The names that a table's columns, by attribute number, need in FROM, where JOIN ... USING names columns: one of them has
+    /// another name by now, or another column has its name. `None`: their own names will do.
+    fn names_for_using(&self, query: &Query, at: usize) -> Option<Vec<Option<Arc<str>>>> {
+        let entry = query.range_table.get(at)?;
+        let oid = match &entry.kind {
+            RangeKind::Relation { oid, .. } => oid,
+            RangeKind::Subquery { view, .. } => view,
+            _ => return None,
+        };
+        let mut using = Vec::new();
+        for item in &query.from {
+            using_around(item, at, &mut using);
+        }
+        let relation = self.catalog.relation(*oid).filter(|_| !using.is_empty())?;
+        let given = |index: usize| entry.columns.get(index).filter(|c| c.ty.is_valid()).map(|c| c.name.clone());
+        let is_used = |name: &Arc<str>| using.contains(name);
+        let is_changed = |(index, now): (usize, &Arc<str>)| match given(index) {
+            Some(name) => entry.alias.is_none() && name != *now && (is_used(&name) || is_used(now)),
+            None => is_used(now),
+        };
+        let live = relation.columns.iter().enumerate().filter(|(_, c)| !c.dropped);
+        if !live.map(|(index, c)| (index, &c.name)).any(is_changed) {
+            return None;
+        }
+        let mut taken = using.clone();
+        taken.extend((0..entry.columns.len()).filter_map(given));
+        let mut names = Vec::with_capacity(relation.columns.len());
+        for (index, column) in relation.columns.iter().enumerate() {
+            names.push(match given(index) {
+                _ if column.dropped => None,
+                Some(name) => Some(name),
+                None => {
+                    let numbered = (1..).map(|n| Arc::from(format!("{}_{n}", column.name)));
+                    let free = std::iter::once(column.name.clone()).chain(numbered).find(|name| !taken.contains(name));
+                    taken.extend(free.clone());
+                    free
+                }
+            });
+        }
+        Some(names)
     }
 
     /// `is_changed`: the entry is the table that the query changes, whose columns an alias does not rename.
@@ -367,4 +435,18 @@ fn is_rows_from(entry: &RangeEntry, functions: &[RangeFunction], ordinality: boo
     // Columns of files have names of their own, which an alias may change: a list of definitions has the place of the alias's.
     let renamed = |f: &RangeFunction| f.columns.iter().zip(&entry.columns).any(|(own, shown)| own.name != shown.name);
     functions.len() > 1 || functions.iter().any(|f| f.column_definitions && (ordinality || renamed(f)))
+}
+
+/// The names in USING of the joins around an entry; whether it stands in this item.
+fn using_around(item: &FromItem, at: usize, names: &mut Vec<Arc<str>>) -> bool {
+    match item {
+        FromItem::Range(entry) => *entry == at,
+        FromItem::Join(join) => {
+            let is_inside = [&join.left, &join.right].map(|side| using_around(side, at, names)).contains(&true);
+            if is_inside {
+                names.extend(join.using.iter().cloned());
+            }
+            is_inside
+        }
+    }
 }

@@ -440,7 +440,7 @@ impl<'a> Printer<'a> {
         let Some(entry) = level.query.range_table.get(var.entry).filter(|_| var.levels_up == 0 && var.column != 0) else {
             return false;
         };
-        let name = self.column_name(entry, var.column, false);
+        let name = self.column_in(level.query, var.entry, entry, var.column);
         let is_same = |e: &Expr| matches!(e, Expr::Var(v) if (v.entry, v.column, v.levels_up) == (var.entry, var.column, 0));
         targets.iter().any(|t| !t.junk && t.name == name && !is_same(&t.expr))
     }

@@ -49,7 +49,9 @@ impl FoundObjects {
             | Expr::CoerceToDomain { ty, .. } => self.add(classes::PG_TYPE, *ty, 0),
             Expr::Row(row) => self.add(classes::PG_TYPE, row.ty, 0),
             // A whole row's table is in the range table.
-            Expr::FieldSelect { arg, .. } if !matches!(**arg, Expr::Var(_)) => self.add(classes::PG_TYPE, arg.ty(), 0),
+            Expr::FieldSelect { arg, .. } if !matches!(&**arg, Expr::Var(v) if v.column == 0) => {
+                self.add(classes::PG_TYPE, arg.ty(), 0)
+            }
             Expr::JsonConstructor(c) => self.add(classes::PG_TYPE, c.returning.ty, 0),
             Expr::Json(j) => self.add(classes::PG_TYPE, j.returning.ty, 0),
             Expr::Collate { collation, .. } => self.add(classes::PG_COLLATION, *collation, 0),

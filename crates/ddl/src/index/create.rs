@@ -139,7 +139,13 @@ pub fn key_request(
     depends_on: &mut Vec<ObjectAddress>,
 ) -> Result<KeyRequest> {
     let mut key = KeyRequest::column(0);
-    match element.expr.as_deref() {
+    // COLLATE around the expression is the key's.
+    let (mut expression, mut own_collation) = (element.expr.as_deref(), None);
+    while let Some(N::CollateClause(clause)) = expression.and_then(|node| node.node.as_ref()) {
+        own_collation.get_or_insert(&clause.collname);
+        expression = clause.arg.as_deref();
+    }
+    match expression {
         None => {
             key.column = column_numbers(relation, &[&element.name], false)
                 .map_err(|e| DbError::new(e.sqlstate(), format!("column \"{}\" does not exist", element.name)))?[0]
@@ -156,12 +162,13 @@ pub fn key_request(
             }
         }
     }
-    if !element.collation.is_empty() {
+    let collation = if element.collation.is_empty() { own_collation } else { Some(&element.collation) };
+    if let Some(collation) = collation {
         let ty = match &key.expression {
             Some((_, ty, _)) => *ty,
             None => relation.columns[key.column as usize - 1].ty,
         };
-        key.collation = Some(ddl.collation(&strings(&element.collation), ty, -1)?);
+        key.collation = Some(ddl.collation(&strings(collation), ty, -1)?);
     }
     if !element.opclass.is_empty() {
         let name = strings(&element.opclass);

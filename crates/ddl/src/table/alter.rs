@@ -3,7 +3,7 @@
 use melba_catalog::{Column, ObjectAddress, Persistence, Relation, classes};
 use melba_engine::RelationLockMode;
 use melba_parse::nodes::inner;
-use melba_types::{DbError, Oid, Result};
+use melba_types::{DbError, Oid, Result, Severity, SqlState};
 use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{AlterTableCmd, AlterTableStmt, AlterTableType as At, ConstrType, DropBehavior};
 
@@ -29,7 +29,7 @@ use crate::table::cold_store::check_cold_store;
 use crate::table::column::{add_column_everywhere, drop_column_everywhere};
 use crate::table::detach::{detach_partition, finalize_detach, refuse_pending_detach};
 use crate::table::relation::put_relation;
-use crate::table::retype::alter_column_types;
+use crate::table::retype::{alter_column_types, set_expression};
 use crate::table::storage_parameters::{ParametersOf, reset_list};
 use crate::table::truncate::refuse_pending_events;
 use crate::table::typed::{cascades, check_typed, clear_table_type, set_table_type, typed_tables};
@@ -60,7 +60,7 @@ pub fn alter_table(ddl: &Ddl<'_>, s: &AlterTableStmt) -> Result<()> {
     };
     tables.insert(0, relation.oid);
     // As PostgreSQL: drops first, then types, then the rest.
-    commands.sort_by_key(|c| pass(c.subtype()));
+    commands.sort_by_key(|c| pass(c));
     let is_type = |c: &&AlterTableCmd| c.subtype() == At::AtAlterColumnType;
     let first = commands.iter().position(is_type).unwrap_or(commands.len());
     let (before, rest) = commands.split_at(first);
@@ -86,6 +86,7 @@ fn alter_command(ddl: &Ddl<'_>, oid: Oid, c: &AlterTableCmd, recurse: bool) -> R
         (At::AtDropColumn, _) => drop_column_everywhere(ddl, &relation, c, recurse),
         (At::AtAddConstraint, Some(N::Constraint(constraint))) => add_constraint_everywhere(ddl, oid, None, constraint, recurse),
         (At::AtAddIndexConstraint | At::AtAddIndex, _) => Err(DbError::unsupported("this form of ADD CONSTRAINT")),
+        (At::AtSetExpression, _) => set_expression(ddl, &relation, c, recurse),
         (At::AtDropConstraint, _) => drop_table_constraint(ddl, &relation, c, recurse),
         (At::AtValidateConstraint, _) => validate_constraint(ddl, &relation, &c.name, recurse),
         (At::AtAlterConstraint, Some(N::AtalterConstraint(c))) => alter_constraint(ddl, &relation, c, recurse),
@@ -151,6 +152,14 @@ fn drop_table_constraint(ddl: &Ddl<'_>, relation: &Relation, c: &AlterTableCmd, 
 }
 
 fn change_relation_owner(ddl: &Ddl<'_>, relation: &Relation, owner: Oid) -> Result<()> {
+    if relation.index.is_some() {
+        if owner != relation.owner {
+            let message = format!("cannot change owner of index \"{}\"", relation.name);
+            let hint = "Change the ownership of the index's table instead.";
+            ddl.session().notice(DbError::new(SqlState::WRONG_OBJECT_TYPE, message).severity(Severity::Warning).hint(hint));
+        }
+        return Ok(());
+    }
     ddl.check_new_owner(relation.owner, owner, Some(relation.namespace))?;
     give_relation(ddl, relation, owner);
     Ok(())
@@ -212,13 +221,16 @@ fn lock_mode(c: &AlterTableCmd) -> RelationLockMode {
 }
 
 /// The pass PostgreSQL runs a subcommand in.
-fn pass(kind: At) -> u8 {
-    match kind {
+fn pass(command: &AlterTableCmd) -> u8 {
+    match command.subtype() {
+        // DROP DEFAULT.
+        At::AtColumnDefault if command.def.is_none() => 0,
         At::AtDropColumn | At::AtDropConstraint | At::AtDropNotNull | At::AtDropExpression | At::AtDropIdentity => 0,
         At::AtAlterColumnType => 1,
-        At::AtAddColumn => 2,
-        At::AtColumnDefault | At::AtSetNotNull | At::AtAddIdentity | At::AtSetIdentity => 3,
-        At::AtAddConstraint => 5,
-        _ => 4,
+        At::AtSetExpression => 2,
+        At::AtAddColumn => 3,
+        At::AtColumnDefault | At::AtSetNotNull | At::AtAddIdentity | At::AtSetIdentity => 4,
+        At::AtAddConstraint => 6,
+        _ => 5,
     }
 }

@@ -13,6 +13,7 @@ use crate::context::Ddl;
 use crate::dependents::drop_addresses;
 use crate::partition::bound::refuse_partition_column;
 use crate::sequence::create_owned_sequence;
+use crate::stored_text::{print_texts, read_joining_texts};
 use crate::table::alter_column::refuse_own_rows;
 use crate::table::builder::TableBuilder;
 use crate::table::children::{EXCLUSIVE, change_column, each_child, has_children};
@@ -43,7 +44,9 @@ pub fn add_column(ddl: &Ddl<'_>, relation: &Relation, def: &ColumnDef, if_not_ex
     let mut columns = relation.columns.to_vec();
     let not_null = column.not_null;
     columns.push(Column { not_null: false, ..column });
+    let texts = read_joining_texts(ddl, relation.oid, &def.colname)?;
     put_relation(ddl, Relation { columns: columns.into(), ..relation.clone() });
+    print_texts(ddl, texts)?;
     if let Storage::Tree(tree) = relation.storage {
         ddl.tx().engine.extend_table_tree(tree, &[kind])?;
     }

@@ -13,7 +13,7 @@ use pg_query::protobuf::node::Node as N;
 use crate::constraint::exclusion::retyped_operators;
 use crate::constraint::row::key_operators;
 use crate::context::Ddl;
-use crate::expression::{Use, again};
+use crate::expression::{Use, again, stored_expression};
 use crate::index::build::{accepting_class, column_type, require_key_order};
 use crate::index::fill::fill_index;
 use crate::index::request::{AccessMethod, no_default_class};
@@ -26,7 +26,7 @@ use crate::table::children::has_children;
 use crate::table::column_uses::refuse_used_column;
 use crate::table::relation::{new_column, put_relation};
 use crate::table::rewrite::{TypeChange, change_types};
-use crate::table::rows::{check_existing_rows, validate_foreign_key};
+use crate::table::rows::{check_existing_rows, look_for_nulls, validate_foreign_key};
 
 /// Columns whose types a statement changes, by table.
 #[derive(Default)]
@@ -54,6 +54,56 @@ pub fn alter_column_types(ddl: &Ddl<'_>, table: Oid, commands: &[&AlterTableCmd]
         let def = c.def.as_deref().and_then(|d| d.node.as_ref());
         alter_type_everywhere(ddl, &relation, at, def, recurse, &mut retyped)?;
     }
+    change_and_adapt(ddl, &retyped)
+}
+
+/// ALTER COLUMN SET EXPRESSION: the values are computed again, and all that is about the column is as after a change of its type.
+///
+/// # Errors
+/// 55000 for a column that is not generated, 0A000 for a virtual one of a table with checks.
+pub fn set_expression(ddl: &Ddl<'_>, relation: &Relation, c: &AlterTableCmd, recurse: bool) -> Result<()> {
+    let node = c.def.as_deref().ok_or_else(|| DbError::internal("SET EXPRESSION without an expression"))?;
+    let members = if recurse { ddl.catalog().descendants(relation.oid) } else { vec![relation.oid] };
+    let mut retyped = Retyped::default();
+    for oid in members {
+        ddl.lock_relation(oid, RelationLockMode::AccessExclusive)?;
+        let member = ddl.relation(oid)?;
+        let at = place_of_column(&member, c)?;
+        let column = &member.columns[at];
+        let (name, table) = (&column.name, &member.name);
+        if column.generated == 0 {
+            bail!(OBJECT_NOT_IN_PREREQUISITE_STATE, "column \"{name}\" of relation \"{table}\" is not a generated column");
+        }
+        let catalog = ddl.catalog();
+        let mut constraints = member.constraints.iter().filter_map(|c| catalog.constraint(*c));
+        if column.generated == b'v' && constraints.any(|c| c.kind == ConstraintKind::Check) {
+            let message =
+                "ALTER TABLE / SET EXPRESSION is not supported for virtual generated columns in tables with check constraints";
+            return Err(err!(FEATURE_NOT_SUPPORTED, "{message}")
+                .detail(format!("Column \"{name}\" of relation \"{table}\" is a virtual generated column.")));
+        }
+        let stored = stored_expression(ddl, node, &member, Use::Generated, Some(column))?;
+        let column = Column {
+            default: Some(stored.text),
+            default_oid: ddl.tx().new_oid(),
+            default_depends_on: stored.depends_on,
+            ..column.clone()
+        };
+        let (is_stored, is_checked) = (column.generated == b's', column.not_null);
+        let mut columns = member.columns.to_vec();
+        columns[at] = column.clone();
+        put_relation(ddl, Relation { columns: columns.into(), ..(*member).clone() });
+        if is_stored {
+            retyped.add(oid, TypeChange { at, column, using: None });
+        } else if is_checked {
+            look_for_nulls(ddl, oid, at)?;
+        }
+    }
+    change_and_adapt(ddl, &retyped)
+}
+
+/// Changes the columns, and then the objects over them.
+fn change_and_adapt(ddl: &Ddl<'_>, retyped: &Retyped) -> Result<()> {
     for (table, changes) in &retyped.0 {
         let is_new = change_types(ddl, *table, changes)?;
         let changed: Vec<usize> = changes.iter().map(|c| c.at).collect();

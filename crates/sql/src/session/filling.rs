@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Column, Relation, RelationKind, acl};
+use melba_catalog::{Column, IndexInfo, Relation, RelationKind, acl};
 use melba_types::{BATCH_ROWS, DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{
     CreateTableAsStmt, ExecuteStmt, IntoClause, ObjectType, RefreshMatViewStmt, SelectStmt, node::Node as N,
@@ -192,6 +192,28 @@ fn insert_rows(context: &StatementContext, tx: &Arc<Tx>, table: Oid, rows: Outco
     Ok(rows)
 }
 
+/// # Errors
+/// 0A000, 42601 and 55000 for views that cannot be refreshed CONCURRENTLY.
+fn check_concurrent_refresh(ddl: &Ddl<'_>, view: &Relation, skip_data: bool) -> Result<()> {
+    if !view.populated {
+        bail!(FEATURE_NOT_SUPPORTED, "CONCURRENTLY cannot be used when the materialized view is not populated");
+    }
+    if skip_data {
+        bail!(SYNTAX_ERROR, "CONCURRENTLY and WITH NO DATA options cannot be used together");
+    }
+    let catalog = ddl.catalog();
+    let is_usable = |index: &IndexInfo| {
+        index.unique && index.valid && index.predicate.is_none() && index.keys.iter().all(|key| key.expression.is_none())
+    };
+    let mut indexes = view.indexes.iter().filter_map(|oid| catalog.relation(*oid)?.index.clone());
+    if indexes.any(|index| is_usable(&index)) {
+        return Ok(());
+    }
+    let name = ddl.qualified_name(view);
+    Err(err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "cannot refresh materialized view \"{name}\" concurrently")
+        .hint("Create a unique index with no WHERE clause on one or more columns of the materialized view."))
+}
+
 /// REFRESH MATERIALIZED VIEW. The view's functions run as its owner, whichever role refreshes it.
 pub(super) fn refresh(utility: &Utility<'_>, s: &RefreshMatViewStmt) -> Result<()> {
     let Utility { context, tx, .. } = *utility;
@@ -203,6 +225,9 @@ pub(super) fn refresh(utility: &Utility<'_>, s: &RefreshMatViewStmt) -> Result<(
     }
     if !ddl.catalog().has_relation_privileges(ddl.user(), &relation, acl::MAINTAIN) {
         return Err(melba_tree::permissions::denied(&relation));
+    }
+    if s.concurrent {
+        check_concurrent_refresh(ddl, &relation, s.skip_data)?;
     }
     let text = relation.view_query.as_deref().ok_or_else(|| DbError::internal("materialized view without a query"))?;
     let parsed = melba_parse::parse(text)?;
