@@ -60,6 +60,33 @@ comment on table s.t is 'x';
 comment on column s.t.a is 'x';
 grant select on s.t to public;
 revoke select on s.t from public;
+alter default privileges in schema s grant select on tables to public;
+alter default privileges in schema s revoke select on tables from public;
+
+-- Renamed and moved, where others mention them
+create view s.mentions as select b, a, 1::s.positive as c from s.t where b <> '';
+create function s.takes(x s.t) returns int language sql begin atomic select x.a; end;
+alter table s.t rename to t1;
+alter table s.t1 rename to t;
+alter table s.t rename column b to bb;
+alter view s.mentions rename column b to bb;
+alter table s.t rename column bb to b;
+alter table s.t rename constraint t_pkey to t_key;
+alter table s.part rename constraint part_pkey to part_key;
+alter policy pol on s.t rename to pol2;
+alter policy pol2 on s.t rename to pol;
+alter type s.pair rename attribute x to xx;
+alter type s.pair rename to pair2;
+alter domain s.positive rename to positive2;
+alter domain s.positive2 rename constraint positive_check to checked;
+alter function s.takes rename to takes2;
+alter function s.takes2 set schema public;
+alter table s.t set schema public;
+alter table t set schema s;
+alter domain s.positive2 set schema public;
+alter materialized view s.m rename column x to y;
+drop view s.mentions;
+drop function takes2;
 
 -- Rewritten
 alter table s.t alter b type varchar;

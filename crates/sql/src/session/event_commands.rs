@@ -1,21 +1,24 @@
 //! The objects that a command has defined, for pg_event_trigger_ddl_commands(): read off the changes that it has made to the catalog.
 //!
 //! PostgreSQL notes them where each object is defined. A table comes with its sequences before it, and its indexes, foreign keys and the
-//! owners of its sequences after it. CollectedCommands that change several objects, such that the one they name cannot be told from the others,
+//! owners of its sequences after it. Commands that change several objects, such that the one they name cannot be told from the others,
 //! are `Unknown`.
 
 use std::sync::Arc;
 
 use hashbrown::HashSet;
+use melba_catalog::identity::identify;
 use melba_catalog::{
-    Catalog, Constraint, ConstraintKind, FunctionKind, Object, ObjectAddress, ObjectChange, Relation, RelationKind, Type,
-    TypeKind, classes, is_range_constructor,
+    Catalog, Constraint, ConstraintKind, FunctionKind, NameScope, Object, ObjectAddress, ObjectChange, Relation, RelationKind,
+    Type, TypeKind, classes, is_range_constructor,
 };
 use melba_ddl::Lookup;
 use melba_parse::command::{object_word, tag};
 use melba_types::{Oid, Result};
 use pg_query::protobuf::node::Node as N;
-use pg_query::protobuf::{RangeVar, ReindexObjectType, ReindexStmt};
+use pg_query::protobuf::{
+    AlterDefaultPrivilegesStmt, GrantStmt, ObjectType, RangeVar, ReindexObjectType, ReindexStmt, RenameStmt,
+};
 
 use super::collected::{CollectedCommand, CollectedCommands};
 
@@ -33,7 +36,7 @@ pub(super) fn commands_of(
     Ok(match statement {
         N::DropStmt(_) | N::DropOwnedStmt(_) => CollectedCommands::default(),
         N::GrantStmt(s) => privileges(statement_tag, object_word(s.objtype())),
-        N::AlterDefaultPrivilegesStmt(_) => CollectedCommands::Unknown,
+        N::AlterDefaultPrivilegesStmt(s) => default_privileges(statement_tag, s),
         N::CommentStmt(_) => {
             let comments = changes.iter().filter_map(|change| match change {
                 ObjectChange::Put(Object::Description(d)) => Some(d.address),
@@ -46,6 +49,17 @@ pub(super) fn commands_of(
         N::AlterSeqStmt(s) => altered(lookup, statement_tag, s.sequence.as_ref(), &[])?,
         N::RefreshMatViewStmt(s) => altered(lookup, statement_tag, s.relation.as_ref(), &[])?,
         N::ReindexStmt(s) => reindexed(lookup, statement_tag, s)?,
+        N::RenameStmt(s) => match renamed_part(lookup, &objects, s)? {
+            Some(address) => CollectedCommands::Known(vec![CollectedCommand::On { tag: statement_tag, address }]),
+            None => only(&catalog, statement_tag, &renamed(lookup, before, &objects)),
+        },
+        N::AlterObjectSchemaStmt(s) => match &s.relation {
+            Some(name) => {
+                let name = RangeVar { schemaname: s.newschema.clone(), ..name.clone() };
+                altered(lookup, statement_tag, Some(&name), &[])?
+            }
+            None => only(&catalog, statement_tag, &renamed(lookup, before, &objects)),
+        },
         _ if statement_tag.starts_with("CREATE") || statement_tag == "SELECT INTO" => {
             match created(&catalog, before, &objects, statement_tag) {
                 new if new.is_empty() => only(&catalog, statement_tag, &objects),
@@ -81,6 +95,22 @@ fn privileges(tag: &'static str, kind: &'static str) -> CollectedCommands {
     CollectedCommands::Known(vec![CollectedCommand::Privileges { tag, kind }])
 }
 
+/// Kinds of objects have their plural there.
+fn default_privileges(tag: &'static str, s: &AlterDefaultPrivilegesStmt) -> CollectedCommands {
+    let kind = s.action.as_ref().map_or(ObjectType::Undefined, GrantStmt::objtype);
+    privileges(
+        tag,
+        match kind {
+            ObjectType::ObjectSequence => "SEQUENCES",
+            ObjectType::ObjectFunction => "FUNCTIONS",
+            ObjectType::ObjectType => "TYPES",
+            ObjectType::ObjectSchema => "SCHEMAS",
+            ObjectType::ObjectLargeobject => "LARGE OBJECTS",
+            _ => "TABLES",
+        },
+    )
+}
+
 fn put(change: &ObjectChange) -> Option<&Object> {
     match change {
         ObjectChange::Put(object) => Some(object),
@@ -111,6 +141,46 @@ fn address_of(relation: Oid) -> ObjectAddress {
     ObjectAddress { class: classes::PG_CLASS, object: relation, sub: 0 }
 }
 
+/// A column, an attribute or a constraint that has a new name.
+fn renamed_part(lookup: &Lookup<'_>, objects: &[&Object], s: &RenameStmt) -> Result<Option<ObjectAddress>> {
+    let of_relation = |relation: &Relation| {
+        let at = relation.columns.iter().position(|column| !column.dropped && *column.name == *s.newname)?;
+        Some(ObjectAddress { sub: at as i32 + 1, ..address_of(relation.oid) })
+    };
+    let of_composite = |object: &&Object| match object {
+        Object::Relation(r) if r.kind == RelationKind::Composite => of_relation(r),
+        _ => None,
+    };
+    let constraint = |object: &&Object| match object {
+        Object::Constraint(c) if *c.name == *s.newname && !c.parent.is_valid() => Some(object.address()),
+        _ => None,
+    };
+    Ok(match s.rename_type() {
+        ObjectType::ObjectColumn => {
+            let relation = s.relation.as_ref().map(|name| lookup.find_relation(name)).transpose()?.flatten();
+            relation.and_then(|relation| of_relation(&relation))
+        }
+        ObjectType::ObjectAttribute => objects.iter().find_map(of_composite),
+        ObjectType::ObjectTabconstraint | ObjectType::ObjectDomconstraint => objects.iter().find_map(constraint),
+        _ => None,
+    })
+}
+
+/// The objects with another name or schema than before. Those that only mention one of them have another text.
+fn renamed<'o>(lookup: &Lookup<'_>, before: &Catalog, objects: &[&'o Object]) -> Vec<&'o Object> {
+    let (catalog, scope) =
+        (lookup.catalog(), NameScope { path: lookup.path(), user: lookup.user(), temporary: lookup.temporary() });
+    let place = |catalog: &Catalog, object: &Object| {
+        let name = identify(catalog, &scope, object.address()).and_then(|identity| identity.names.last().cloned());
+        (object.namespace(), name)
+    };
+    let is_renamed = |object: &&&Object| {
+        let old = before.object(object.address());
+        old.is_none_or(|old| place(before, &old) != place(&catalog, object))
+    };
+    objects.iter().filter(is_renamed).copied().collect()
+}
+
 /// The one object that was changed.
 fn only(catalog: &Catalog, tag: &'static str, objects: &[&Object]) -> CollectedCommands {
     let is_named = |object: &&&Object| match object {
@@ -119,6 +189,10 @@ fn only(catalog: &Catalog, tag: &'static str, objects: &[&Object]) -> CollectedC
         Object::Constraint(_) | Object::Description(_) => false,
         _ => true,
     };
+    // Its members come with it.
+    if let Some(extension) = objects.iter().find(|object| matches!(object, Object::Extension(_))) {
+        return CollectedCommands::Known(vec![CollectedCommand::On { tag, address: extension.address() }]);
+    }
     let mut addresses: Vec<ObjectAddress> = objects.iter().filter(is_named).map(|object| object.address()).collect();
     addresses.dedup();
     match addresses[..] {
@@ -230,6 +304,8 @@ fn tag_of(catalog: &Catalog, object: &Object) -> Option<&'static str> {
         Object::Rule(_) => "CREATE RULE",
         Object::ExtendedStatistics(_) => "CREATE STATISTICS",
         Object::Collation(_) => "CREATE COLLATION",
+        Object::OperatorFamily(_) => "CREATE OPERATOR FAMILY",
+        Object::OperatorClass(_) => "CREATE OPERATOR CLASS",
         Object::TextSearchDictionary(_) => "CREATE TEXT SEARCH DICTIONARY",
         Object::TextSearchConfig(_) => "CREATE TEXT SEARCH CONFIGURATION",
         _ => return None,

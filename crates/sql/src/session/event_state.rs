@@ -78,7 +78,8 @@ fn namespace_of(catalog: &Catalog, address: ObjectAddress) -> Option<Oid> {
         Some(Object::Constraint(o)) => Some(o.namespace),
         Some(Object::Trigger(o)) => of_table(o.table),
         Some(Object::Policy(o)) => of_table(o.table),
-        Some(Object::Rule(o)) => of_table(o.table),
+        Some(Object::OperatorFamily(o)) => catalog.family_namespace(&o),
+        Some(Object::OperatorClass(o)) => catalog.class_namespace(&o),
         _ if address.class == classes::PG_ATTRDEF => catalog.relation_of_part(address.object).map(|r| r.namespace),
         _ => None,
     }
