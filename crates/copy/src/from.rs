@@ -363,8 +363,7 @@ impl CopyFrom {
             return Err(self.at_line(error, first_line, Some(line)));
         }
         if self.options.ignore_errors {
-            self.check_present(self.sources.len()).map_err(|e| self.at_line(e, first_line, Some(line)))?;
-            self.push_row_softly(first_line)?;
+            self.push_row_softly(first_line, line)?;
         } else {
             for i in 0..self.sources.len() {
                 // As in PostgreSQL: an unreadable field is reported before a missing one after it.
@@ -455,11 +454,21 @@ impl CopyFrom {
     }
 
     /// ON_ERROR ignore: the row is inserted whole or not at all.
-    fn push_row_softly(&mut self, line: u64) -> Result<()> {
+    fn push_row_softly(&mut self, line: u64, row: &[u8]) -> Result<()> {
         let mut values = Vec::with_capacity(self.sources.len());
         for (i, source) in self.sources.iter().enumerate() {
+            // A row with an unreadable field before is skipped.
+            self.check_present(i + 1).map_err(|e| self.at_line(e, line, Some(row)))?;
             let (kind, bytes) = self.fields.get(i);
             let value = match kind {
+                FieldKind::Null if source_is_domain(&self.ctx, source.ty) => {
+                    match io::check_domain(&*self.ctx.session, source.ty, Datum::Null) {
+                        Err(e) if matches!(e.sqlstate(), SqlState::NOT_NULL_VIOLATION | SqlState::CHECK_VIOLATION) => {
+                            return self.skip_row(line, i);
+                        }
+                        value => value,
+                    }
+                }
                 FieldKind::Null => Ok(Datum::Null),
                 FieldKind::Default => self.default_of(source.at),
                 FieldKind::Value => {
@@ -484,10 +493,11 @@ impl CopyFrom {
         self.skipped += 1;
         let name = &self.sources[field].name;
         if self.options.verbose {
-            let (_, bytes) = self.fields.get(field);
-            let shown = String::from_utf8_lossy(bytes);
-            let message =
-                format!("skipping row due to data type incompatibility at line {line} for column \"{name}\": \"{shown}\"");
+            let shown = match self.fields.get(field) {
+                (FieldKind::Null, _) => "null input".to_owned(),
+                (_, bytes) => format!("\"{}\"", String::from_utf8_lossy(bytes)),
+            };
+            let message = format!("skipping row due to data type incompatibility at line {line} for column \"{name}\": {shown}");
             let notice = DbError::new(SqlState::SUCCESSFUL_COMPLETION, message).severity(melba_types::Severity::Notice);
             self.ctx.session.notice(notice.context(format!("COPY {}", self.writer.target.relation.name)));
         }
@@ -551,6 +561,9 @@ impl CopyFrom {
                 for (i, field) in binary::fields(&input[..length]).enumerate() {
                     let source = &self.sources[i];
                     let value = match field {
+                        None if source_is_domain(&self.ctx, source.ty) => {
+                            io::check_domain(&*self.ctx.session, source.ty, Datum::Null)
+                        }
                         None => Ok(Datum::Null),
                         Some(bytes) => io::binary_in(&*self.ctx.session, source.ty, source.typmod, bytes),
                     };

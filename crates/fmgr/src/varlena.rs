@@ -63,7 +63,9 @@ fn numeric_bytes(value: &Numeric) -> usize {
     if wire.len() < 8 || !value.is_finite() {
         return 2;
     }
-    let (digits, weight, scale) = (number(0) as usize, number(2), number(6));
+    // A value has up to 32768 of them before its point.
+    let digits = usize::from(u16::from_be_bytes([wire[0], wire[1]]));
+    let (weight, scale) = (number(2), number(6));
     let short = scale <= 63 && (-64..=63).contains(&weight);
     digits * 2 + if short { 2 } else { 4 }
 }

@@ -39,11 +39,11 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("uuid_hash", |_, a| Ok(Datum::Int4(hash_bytes(&a[0].as_uuid()) as i32))),
     ("uuid_hash_extended", |_, a| Ok(Datum::Int8(hash_bytes_extended(&a[0].as_uuid(), a[1].as_i64() as u64) as i64))),
     ("gen_random_uuid", |c, _| Ok(Datum::Uuid(with_version(random(c.session)?, 4)))),
-    ("uuidv7", |c, _| Ok(Datum::Uuid(version_7(c.session, ascending_nanos(c.session))?))),
+    ("uuidv7", |c, _| Ok(Datum::Uuid(version_7(c.session, ascending_nanos(c.session).into())?))),
     ("uuidv7_interval", |c, a| {
         let nanos = ascending_nanos(c.session);
         let at = add_interval_to_instant(c.session, nanos.div_euclid(1000) + UNIX_EPOCH_MICROS, &a[0].as_interval())?;
-        let shifted = at.saturating_sub(UNIX_EPOCH_MICROS).saturating_mul(1000).saturating_add(nanos.rem_euclid(1000));
+        let shifted = (i128::from(at) - i128::from(UNIX_EPOCH_MICROS)) * 1000 + i128::from(nanos.rem_euclid(1000));
         Ok(Datum::Uuid(version_7(c.session, shifted)?))
     }),
     ("uuid_extract_timestamp", |_, a| Ok(timestamp(a[0].as_uuid()).map_or(Datum::Null, Datum::Int8))),
@@ -112,9 +112,9 @@ fn ascending_nanos(session: &dyn Session) -> i64 {
 }
 
 /// Milliseconds of Unix time, twelve bits of the millisecond's fraction, random bits.
-fn version_7(session: &dyn Session, nanos: i64) -> melba_types::Result<[u8; 16]> {
+fn version_7(session: &dyn Session, nanos: i128) -> melba_types::Result<[u8; 16]> {
     let mut uuid = random(session)?;
-    uuid[..6].copy_from_slice(&nanos.div_euclid(1_000_000).to_be_bytes()[2..]);
+    uuid[..6].copy_from_slice(&(nanos.div_euclid(1_000_000) as i64).to_be_bytes()[2..]);
     let fraction = (nanos.rem_euclid(1_000_000) * 4096 / 1_000_000) as u16;
     uuid[6..8].copy_from_slice(&fraction.to_be_bytes());
     Ok(with_version(uuid, 7))

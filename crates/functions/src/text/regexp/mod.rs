@@ -20,8 +20,9 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("nameregexne", |c, a| matches(c, a, false, true)),
     ("nameicregexeq", |c, a| matches(c, a, true, false)),
     ("nameicregexne", |c, a| matches(c, a, true, true)),
-    ("textregexsubstr", |_, a| substring(a[0].as_str(), a[1].as_str())),
-    ("substring_2074", |_, a| {
+    ("textregexsubstr", |c, a| check_collation(c).and_then(|()| substring(a[0].as_str(), a[1].as_str()))),
+    ("substring_2074", |c, a| {
+        check_collation(c)?;
         let taken = similar_to_regexp(a[1].as_str(), Some(a[2].as_str())).and_then(|regexp| substring(a[0].as_str(), &regexp));
         // A function of SQL in PostgreSQL.
         taken.map_err(|e| e.within("SQL function \"substring\" statement 1"))
@@ -33,8 +34,9 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
         (pattern, Datum::Null) => similar_to_regexp(pattern.as_str(), None).map(Datum::text),
         (pattern, escape) => similar_to_regexp(pattern.as_str(), Some(escape.as_str())).map(Datum::text),
     }),
-    ("textregexreplace_noopt", |_, a| replace(a, Flags::default(), 1, 1)),
-    ("textregexreplace", |_, a| {
+    ("textregexreplace_noopt", |c, a| check_collation(c).and_then(|()| replace(a, Flags::default(), 1, 1))),
+    ("textregexreplace", |c, a| {
+        check_collation(c)?;
         let options = a[3].as_str();
         if options.starts_with(|c: char| c.is_ascii_digit()) {
             let shown = &options[..1];
@@ -45,18 +47,27 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
         let flags = Flags::parse(options)?;
         replace(a, flags, 1, if flags.global { 0 } else { 1 })
     }),
-    ("textregexreplace_extended", |_, a| {
+    ("textregexreplace_extended", |c, a| {
+        check_collation(c)?;
         let (start, n) = (positive(&a[3], "start")?, not_negative(&a[4])?);
         replace(a, Flags::parse(a[5].as_str())?, start, n)
     }),
-    ("textregexreplace_extended_no_flags", |_, a| replace(a, Flags::default(), positive(&a[3], "start")?, not_negative(&a[4])?)),
-    ("textregexreplace_extended_no_n", |_, a| replace(a, Flags::default(), positive(&a[3], "start")?, 1)),
-    ("regexp_match", |_, a| first_match(a, flags_without_global(&a[2], "regexp_match", Some("regexp_matches"))?)),
-    ("regexp_match_no_flags", |_, a| first_match(a, Flags::default())),
-    ("regexp_like", |_, a| like(a, flags_without_global(&a[2], "regexp_like", None)?)),
-    ("regexp_like_no_flags", |_, a| like(a, Flags::default())),
-    ("regexp_split_to_array", |_, a| split_array(a, flags_without_global(&a[2], "regexp_split_to_array", None)?)),
-    ("regexp_split_to_array_no_flags", |_, a| split_array(a, Flags::default())),
+    ("textregexreplace_extended_no_flags", |c, a| {
+        check_collation(c).and_then(|()| replace(a, Flags::default(), positive(&a[3], "start")?, not_negative(&a[4])?))
+    }),
+    ("textregexreplace_extended_no_n", |c, a| {
+        check_collation(c).and_then(|()| replace(a, Flags::default(), positive(&a[3], "start")?, 1))
+    }),
+    ("regexp_match", |c, a| {
+        check_collation(c).and_then(|()| first_match(a, flags_without_global(&a[2], "regexp_match", Some("regexp_matches"))?))
+    }),
+    ("regexp_match_no_flags", |c, a| check_collation(c).and_then(|()| first_match(a, Flags::default()))),
+    ("regexp_like", |c, a| check_collation(c).and_then(|()| like(a, flags_without_global(&a[2], "regexp_like", None)?))),
+    ("regexp_like_no_flags", |c, a| check_collation(c).and_then(|()| like(a, Flags::default()))),
+    ("regexp_split_to_array", |c, a| {
+        check_collation(c).and_then(|()| split_array(a, flags_without_global(&a[2], "regexp_split_to_array", None)?))
+    }),
+    ("regexp_split_to_array_no_flags", |c, a| check_collation(c).and_then(|()| split_array(a, Flags::default()))),
     ("regexp_count", count),
     ("regexp_count_no_flags", count),
     ("regexp_count_no_start", count),
@@ -74,18 +85,27 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
 ];
 
 pub const SETS: &[(&str, SetFn)] = &[
-    ("regexp_matches", |_, a| matches_rows(a, Flags::parse(a[2].as_str())?)),
-    ("regexp_matches_no_flags", |_, a| matches_rows(a, Flags::default())),
-    ("regexp_split_to_table", |_, a| {
+    ("regexp_matches", |c, a| check_collation(c).and_then(|()| matches_rows(a, Flags::parse(a[2].as_str())?))),
+    ("regexp_matches_no_flags", |c, a| check_collation(c).and_then(|()| matches_rows(a, Flags::default()))),
+    ("regexp_split_to_table", |c, a| {
+        check_collation(c)?;
         let flags = flags_without_global(&a[2], "regexp_split_to_table", None)?;
         Ok(crate::setreturning::rows(split(a, flags)?.into_iter()))
     }),
-    ("regexp_split_to_table_no_flags", |_, a| Ok(crate::setreturning::rows(split(a, Flags::default())?.into_iter()))),
+    ("regexp_split_to_table_no_flags", |c, a| {
+        check_collation(c).and_then(|()| Ok(crate::setreturning::rows(split(a, Flags::default())?.into_iter())))
+    }),
 ];
 
-fn matches(call: &CallInfo<'_>, a: &[Datum], ignore_case: bool, negate: bool) -> Result<Datum> {
+/// # Errors
+/// 42P22 for texts of several collations, 0A000 for a collation that has different texts equal.
+fn check_collation(call: &CallInfo<'_>) -> Result<()> {
     collation::collator(call, "regular expression")?;
-    collation::refuse_nondeterministic(call, "regular expressions")?;
+    collation::refuse_nondeterministic(call, "regular expressions")
+}
+
+fn matches(call: &CallInfo<'_>, a: &[Datum], ignore_case: bool, negate: bool) -> Result<Datum> {
+    check_collation(call)?;
     let regexp = Regexp::get(a[1].as_str(), Flags { ignore_case, ..Flags::default() })?;
     Ok(Datum::Bool(regexp.is_match(a[0].as_str())? != negate))
 }
@@ -232,7 +252,8 @@ fn split_array(a: &[Datum], flags: Flags) -> Result<Datum> {
 }
 
 /// Arguments: text, pattern, start, flags.
-fn count(_: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
+fn count(call: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
+    check_collation(call)?;
     let text = a[0].as_str();
     let start = a.get(2).map_or(Ok(1), |v| positive(v, "start"))?;
     let flags = a.get(3).map_or(Ok(Flags::default()), |v| flags_without_global(v, "regexp_count", None))?;
@@ -269,7 +290,8 @@ fn nth_match(a: &[Datum], flags: Flags, start: i32, n: i32, group: usize) -> Res
 }
 
 /// Arguments: text, pattern, start, n, endoption, flags, subexpr.
-fn instr(_: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
+fn instr(call: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
+    check_collation(call)?;
     let start = a.get(2).map_or(Ok(1), |v| positive(v, "start"))?;
     let n = a.get(3).map_or(Ok(1), |v| positive(v, "n"))?;
     let end = a.get(4).map_or(0, Datum::as_i32);
@@ -285,7 +307,8 @@ fn instr(_: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
 }
 
 /// Arguments: text, pattern, start, n, flags, subexpr.
-fn substr(_: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
+fn substr(call: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
+    check_collation(call)?;
     let start = a.get(2).map_or(Ok(1), |v| positive(v, "start"))?;
     let n = a.get(3).map_or(Ok(1), |v| positive(v, "n"))?;
     let group = subexpression(a.get(5))?;
