@@ -61,7 +61,6 @@ comment on column s.t.a is 'x';
 grant select on s.t to public;
 revoke select on s.t from public;
 alter default privileges in schema s grant select on tables to public;
-alter default privileges in schema s revoke select on tables from public;
 
 -- Renamed and moved, where others mention them
 create view s.mentions as select b, a, 1::s.positive as c from s.t where b <> '';

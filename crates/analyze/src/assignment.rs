@@ -77,7 +77,7 @@ fn remains_target(analyzer: &Analyzer<'_, '_>, view: &Relation, commands: &[Comm
     let cx = analyzer.cx();
     let has_rules = |event| !rules_for(cx.catalog, view.oid, event, cx.session.is_replica()).is_empty();
     analyzer.is_action()
-        || view_target::has_triggers(cx, view, commands)
+        || super::updatable::has_triggers(cx, view, commands)
         || commands.iter().filter_map(|command| super::rewrite::event_of(*command)).any(has_rules)
 }
 

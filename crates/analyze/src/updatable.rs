@@ -8,7 +8,7 @@ use melba_types::{DbError, Oid, Result};
 
 use super::context::Context;
 use super::scope::{Blocked, Layer};
-use super::view_target::has_triggers;
+use super::trigger::trigger_event_of;
 use melba_tree::*;
 
 /// A view as its table's rows.
@@ -117,6 +117,11 @@ impl Updatable {
             });
         }
     }
+}
+
+/// Whether a view's triggers do all that commands say.
+pub fn has_triggers(cx: &Context<'_>, view: &Relation, commands: &[Command]) -> bool {
+    commands.iter().all(|command| cx.catalog.has_instead_trigger(view, trigger_event_of(*command)))
 }
 
 /// Why a view with this query cannot have WITH CHECK OPTION, if it cannot.

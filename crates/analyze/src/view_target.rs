@@ -13,14 +13,8 @@ use super::analyzer::Analyzer;
 use super::context::Context;
 use super::range_columns::{apply_aliases, relation_columns};
 use super::scope::{Layer, NsColumn, NsItem, ViewTarget};
-use super::trigger::trigger_event_of;
-use super::updatable::{NotUpdatable, Updatable};
+use super::updatable::{NotUpdatable, Updatable, has_triggers};
 use melba_tree::*;
-
-/// Whether a view's triggers do all that commands say.
-pub fn has_triggers(cx: &Context<'_>, view: &Relation, commands: &[Command]) -> bool {
-    commands.iter().all(|command| cx.catalog.has_instead_trigger(view, trigger_event_of(*command)))
-}
 
 /// Makes the table under a view the target. `commands`: those of MERGE's actions, else the command.
 ///

@@ -126,19 +126,7 @@ fn commented(ddl: &Ddl<'_>, s: &CommentStmt) -> Result<ObjectAddress> {
             check_kind(kind, &relation)?;
             Ok(at(classes::PG_CLASS, relation.oid))
         }
-        ObjectType::ObjectColumn => {
-            let [table @ .., column] = names.as_slice() else {
-                bail!(SYNTAX_ERROR, "column name must be qualified");
-            };
-            let relation = ddl.open_target(&range_var(table)?)?;
-            ddl.require_owner(relation.owner, "relation", &relation.name)?;
-            if matches!(relation.kind, RelationKind::Index | RelationKind::PartitionedIndex | RelationKind::Sequence) {
-                return Err(err!(WRONG_OBJECT_TYPE, "cannot set comment on relation \"{}\"", relation.name)
-                    .detail(format!("This operation is not supported for {}.", plural(relation.kind))));
-            }
-            let number = column_numbers(&relation, &[column], false)?[0];
-            Ok(ObjectAddress { sub: number.into(), ..at(classes::PG_CLASS, relation.oid) })
-        }
+        ObjectType::ObjectColumn => commented_column(ddl, &names),
         ObjectType::ObjectPolicy => commented_policy(ddl, &names),
         ObjectType::ObjectRule => commented_rule(ddl, &names),
         kind if is_named_as_dropped(kind) => commented_as_dropped(ddl, kind, object),
@@ -175,4 +163,18 @@ fn commented(ddl: &Ddl<'_>, s: &CommentStmt) -> Result<ObjectAddress> {
         kind if RoutineName::is_routine(kind) => commented_routine(ddl, kind, object),
         kind => commented_built_in(ddl, kind, object),
     }
+}
+
+fn commented_column(ddl: &Ddl<'_>, names: &[&str]) -> Result<ObjectAddress> {
+    let [table @ .., column] = names else {
+        bail!(SYNTAX_ERROR, "column name must be qualified");
+    };
+    let relation = ddl.open_target(&range_var(table)?)?;
+    ddl.require_owner(relation.owner, "relation", &relation.name)?;
+    if matches!(relation.kind, RelationKind::Index | RelationKind::PartitionedIndex | RelationKind::Sequence) {
+        return Err(err!(WRONG_OBJECT_TYPE, "cannot set comment on relation \"{}\"", relation.name)
+            .detail(format!("This operation is not supported for {}.", plural(relation.kind))));
+    }
+    let number = column_numbers(&relation, &[column], false)?[0];
+    Ok(ObjectAddress { class: classes::PG_CLASS, object: relation.oid, sub: number.into() })
 }

@@ -324,16 +324,19 @@ fn keep_function(ddl: &Ddl<'_>, oid: Oid, kept: &mut Vec<StoredText>) -> Result<
     Ok(())
 }
 
+fn print_view(ddl: &Ddl<'_>, view: Oid, query: &Query) -> Result<()> {
+    let text = ddl.with_context(|c| Ok(melba_deparse::stored_query(c, query)))?;
+    let view = ddl.relation(view)?;
+    // Its own columns may have other names by now.
+    let text = deparse_with_names(&text, &view.columns, query, ddl)?;
+    put_relation(ddl, Relation { view_query: Some(text.into()), ..(*view).clone() });
+    Ok(())
+}
+
 fn print_again(ddl: &Ddl<'_>, item: StoredText) -> Result<()> {
     let print = |expr: &Expr, of: Option<&Relation>| ddl.with_context(|c| Ok(Arc::from(melba_deparse::expression(c, expr, of))));
     match item {
-        StoredText::View { relation, query } => {
-            let text = ddl.with_context(|c| Ok(melba_deparse::stored_query(c, &query)))?;
-            let relation = ddl.relation(relation)?;
-            // Its own columns may have other names by now.
-            let text = deparse_with_names(&text, &relation.columns, &query, ddl)?;
-            put_relation(ddl, Relation { view_query: Some(text.into()), ..(*relation).clone() });
-        }
+        StoredText::View { relation, query } => print_view(ddl, relation, &query)?,
         StoredText::Check { constraint, expr } => {
             let catalog = ddl.catalog();
             let row = catalog.constraint(constraint).ok_or_else(|| DbError::internal("missing constraint"))?;

@@ -126,16 +126,10 @@ impl<'a> Printer<'a> {
                 show_alias = entry.alias.is_some() || *name != *relation.name;
                 show_columns = entry.alias.is_some()
                     && entry.columns.iter().zip(relation.columns.iter()).any(|(e, c)| !c.dropped && e.name != c.name);
-                if self.alias_for_using(&name, query, at) {
-                    self.sample(sample.as_deref());
-                    return;
-                }
-                if sample.is_some() {
-                    // Printed after the alias.
+                if !self.alias_for_using(&name, query, at) {
                     self.alias(&name, entry, show_alias, show_columns);
-                    self.sample(sample.as_deref());
-                    return;
                 }
+                return self.sample(sample.as_deref());
             }
             RangeKind::Subquery { query, view } => {
                 if view.is_valid()
