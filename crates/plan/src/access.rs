@@ -96,21 +96,22 @@ impl Planner<'_> {
         } else {
             selectivity::table_rows(self, &relation)
         };
-        let sel = selectivity::conjunction(self, own);
-        let rows = (raw * sel).max(1.0);
+        let (between, others) = ctid::rows_between(self, entry, own)?;
+        let in_range = raw.min(between);
+        let rows = (in_range * selectivity::conjunction(self, others)).max(1.0);
         let mut by_index = index::index_paths(self, entry, &relation, raw, own, across, goal)?;
         if self.inputs.is_enabled("enable_bitmapscan") {
             by_index.extend(gin::gin_paths(self, entry, &relation, raw, own, across)?);
         }
         let is_disabled = !by_index.is_empty() && !self.inputs.is_enabled("enable_seqscan");
         // Of the rows, the first ROW_STORE_ROWS count as in memory; each condition costs PostgreSQL's cpu_operator_cost, 0.0025, a row.
-        let read = raw * SEQUENTIAL_ROW + raw.min(ROW_STORE_ROWS) * (ROW_STORE_ROW - SEQUENTIAL_ROW);
+        let read = in_range * SEQUENTIAL_ROW + in_range.min(ROW_STORE_ROWS) * (ROW_STORE_ROW - SEQUENTIAL_ROW);
         let mut out = vec![Rc::new(Path {
             rels: 1 << entry,
             params,
             rows,
             startup: 0.0,
-            total: SCAN_START + read + raw * own.len() as f64 * 0.0025 + if is_disabled { DISABLED } else { 0.0 },
+            total: SCAN_START + read + in_range * own.len() as f64 * 0.0025 + if is_disabled { DISABLED } else { 0.0 },
             ordered: false,
             used: vec![],
             kind: PathKind::Leaf(LeafPath { entry, access: Access::Table, filter: own.to_vec() }),

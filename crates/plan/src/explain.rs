@@ -426,6 +426,7 @@ fn title(plan: &Plan, node: &PlanNode) -> String {
         Op::Result(_) => "Result".into(),
         Op::Values(_) => "Values Scan on \"*VALUES*\"".into(),
         Op::TableScan(n) if n.row.is_some() => format!("Tid Scan{on}"),
+        Op::TableScan(n) if !n.ends.is_empty() => format!("Tid Range Scan{on}"),
         Op::TableScan(_) | Op::SystemScan(_) => format!("Seq Scan{on}"),
         Op::IndexScan(n) => match n.arms.first() {
             Some(arm) if n.is_one_scan() => {

@@ -57,6 +57,7 @@ mod pushdown;
 mod query;
 mod recheck;
 mod rels;
+pub mod row_range;
 mod sampled;
 mod search_cycle;
 mod selectivity;

@@ -7,6 +7,7 @@ use melba_engine::RelationLockMode;
 use melba_fmgr::{GinColumn, MakeAggregate, SetFn, WindowFn};
 use melba_types::{Datum, DbError, Kind, Oid, Result, TreeId};
 
+use crate::row_range::RowIdEnd;
 use crate::zone_filter::ZoneFilter;
 use melba_expression::Expression;
 use melba_expression::key::KeyPart;
@@ -270,6 +271,8 @@ pub struct TableScanNode {
     pub never_fails: bool,
     /// The ctid of the only row that is wanted.
     pub row: Option<Expression>,
+    /// The range of ctids whose rows are wanted: within all of these ends.
+    pub ends: Vec<RowIdEnd>,
     /// Which columns of the projection joins above have filters for, and their numbers.
     pub join_filters: Vec<(usize, usize)>,
     /// The same for a sort above that keeps its first rows.

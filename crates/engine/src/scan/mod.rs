@@ -58,9 +58,15 @@ pub struct Morsel {
 }
 
 impl Morsel {
-    /// The rows with ids from `from` up to but without `to`.
+    /// The rows with ids from `from` up to but without `to`; none when the ends are the wrong way round.
     pub fn range(from: RowId, to: RowId) -> Morsel {
-        Morsel { from, to }
+        Morsel { from, to: to.max(from) }
+    }
+
+    /// The rows that are in another part, too.
+    pub fn within(self, part: Option<Morsel>) -> Morsel {
+        let part = part.unwrap_or(Morsel::ALL);
+        Morsel::range(self.from.max(part.from), self.to.min(part.to))
     }
 
     /// The whole table.
@@ -85,6 +91,16 @@ impl Morsel {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_of_two_parts_are_in_both() {
+        let range = |from, to| Morsel::range(RowId(from), RowId(to));
+        assert_eq!(range(3, 9).within(None), range(3, 9));
+        assert_eq!(range(3, 9).within(Some(range(5, 20))), range(5, 9));
+        let none = range(3, 9).within(Some(range(20, 30)));
+        assert_eq!(none.from, none.to);
+        assert_eq!(range(9, 3).from, range(9, 3).to);
+    }
 
     #[test]
     fn morsels_begin_where_row_groups_do_and_cover_all_ids() {

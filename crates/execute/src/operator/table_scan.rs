@@ -17,6 +17,7 @@ use crate::top_filter::TopFilter;
 use crate::{ExecContext, Operator};
 use melba_plan::node::{ScanOutput, TableScanNode, TableSource};
 use melba_plan::pattern;
+use melba_plan::row_range::RowIdEnd;
 use melba_plan::zone_filter::ZoneForm;
 
 /// Longer lists are not compared with zone maps.
@@ -143,10 +144,30 @@ impl TableScanOp {
                 Datum::Int8(id) => Morsel::range(RowId(id as u64), RowId((id as u64).saturating_add(1))),
                 _ => Morsel::range(RowId(0), RowId(0)),
             }),
-            None => part.map(|(_, part)| part),
+            None => {
+                let part = part.map(|(_, part)| part);
+                if node.ends.is_empty() { part } else { Some(row_range(ctx, &node.ends)?.within(part)) }
+            }
         };
         Ok(ctx.transaction().scan(ctx.view(), source.tree, &source.projection, &source.missing, &zones, part)?)
     }
+}
+
+/// The rows within some ends.
+fn row_range(ctx: &ExecContext, ends: &[RowIdEnd]) -> Result<Morsel> {
+    let (mut from, mut to) = (0, u64::MAX);
+    for end in ends {
+        let Datum::Int8(id) = end.value.eval_row(ctx, &[])? else { return Ok(Morsel::range(RowId(0), RowId(0))) };
+        let id = id as u64;
+        let next = id.saturating_add(1);
+        match (end.is_upper, end.is_inclusive) {
+            (true, true) => to = to.min(next),
+            (true, false) => to = to.min(id),
+            (false, true) => from = from.max(id),
+            (false, false) => from = from.max(next),
+        }
+    }
+    Ok(Morsel::range(RowId(from), RowId(to)))
 }
 
 /// What decides which rows of a piece are read.

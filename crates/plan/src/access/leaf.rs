@@ -17,6 +17,7 @@ use crate::layout::{Layout, column};
 use crate::node::*;
 use crate::path::{Access, LeafPath};
 use crate::planner::{Planner, Stage};
+use crate::row_range::RowIdEnd;
 use crate::zone_filter::ZoneForm;
 use crate::{explain, needed, stage};
 use melba_analyze::function_columns;
@@ -129,10 +130,12 @@ fn create_table_scan(
     filter: &[Expr],
     estimate: Estimate,
 ) -> Result<Stage> {
-    let (mut source, mut all) = source::table_source(planner, entry, relation, &[])?;
-    let layout = source::outputs_first(planner, entry, filter, &mut source, &mut all);
-    let zones = zone::zones(planner, entry, relation, filter)?;
     let wanted = filter.iter().find_map(|condition| ctid::wanted_row(planner, entry, condition));
+    let RowRange { ends, decided, rest } = row_range(planner, entry, filter, wanted.is_some())?;
+    let (mut source, mut all) = source::table_source(planner, entry, relation, &decided)?;
+    let layout = source::outputs_first(planner, entry, filter, &mut source, &mut all);
+    let filter = &rest[..];
+    let zones = zone::zones(planner, entry, relation, filter)?;
     let row = match wanted {
         Some(WantedRow::Cursor(cursor)) => {
             let cursor = Box::new(planner.compile(&cursor, &Layout::default())?);
@@ -151,6 +154,7 @@ fn create_table_scan(
             filter: compiled,
             never_fails: !filter.iter().any(|condition| may_fail(planner, condition)),
             row,
+            ends,
             join_filters: vec![],
             top_filter: None,
             extremes: false,
@@ -160,10 +164,36 @@ fn create_table_scan(
         estimate,
     );
     planner.detail(&mut node, "on", || shown);
+    if !decided.is_empty() {
+        planner.detail(&mut node, "TID Cond", || planner.show_all(&decided));
+    }
     if !filter.is_empty() {
         planner.detail(&mut node, "Filter", || planner.show_all(filter));
     }
     Ok(Stage { node, layout })
+}
+
+/// The range of rows that a scan reads.
+struct RowRange {
+    ends: Vec<RowIdEnd>,
+    /// The conditions that the ends make sure of.
+    decided: Vec<Expr>,
+    rest: Vec<Expr>,
+}
+
+fn row_range(planner: &mut Planner<'_>, entry: usize, filter: &[Expr], is_one_row: bool) -> Result<RowRange> {
+    let mut range = RowRange { ends: vec![], decided: vec![], rest: vec![] };
+    for condition in filter {
+        let end = if is_one_row { None } else { ctid::row_end(planner, entry, condition)? };
+        let Some(end) = end else {
+            range.rest.push(condition.clone());
+            continue;
+        };
+        let value = planner.compile(&end.value, &Layout::default())?;
+        range.ends.push(RowIdEnd { value, is_upper: end.is_upper, is_inclusive: end.is_inclusive });
+        range.decided.push(condition.clone());
+    }
+    Ok(range)
 }
 
 fn create_index_scan(

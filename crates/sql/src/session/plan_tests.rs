@@ -37,3 +37,27 @@ fn plans_pay_for_the_rows_of_offset() {
         assert!(answer.contains(node), "{bounds}: {answer}");
     }
 }
+
+#[test]
+fn a_range_of_ctids_is_read_and_nothing_else() {
+    let mut h = Harness::new();
+    h.query("create table t (a int, b text)");
+    h.query("insert into t select i, i from generate_series(1, 50000) i");
+    h.query("vacuum t");
+    for (condition, title) in [
+        ("ctid >= '(0,5)' and ctid < '(0,900)'", "Tid Range Scan on t"),
+        ("'(0,900)' >= ctid and a > 3", "Tid Range Scan on t"),
+        ("ctid = '(0,5)' and ctid < '(0,900)'", "Tid Scan on t"),
+        ("ctid <> '(0,5)'", "Seq Scan on t"),
+        ("ctid < '(0,5)' or a = 1", "Seq Scan on t"),
+    ] {
+        let plan = h.query(&format!("explain (costs off) select b from t where {condition}"));
+        assert!(plan.contains(title), "{condition}: {plan}");
+        assert_eq!(plan.contains("TID Cond: "), title.starts_with("Tid Range"), "{condition}: {plan}");
+    }
+    // A scan that read all would find the row that cannot be divided by.
+    let one = "select count(1 / (a - 40000)) from t where ctid < '(0,900)'";
+    assert!(h.query(one).contains("899"));
+    let plan = h.query("explain select b from t where ctid >= '(0,5)' and ctid < '(0,900)'::tid");
+    assert!(plan.contains("rows=896 "), "{plan}");
+}
