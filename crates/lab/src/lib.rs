@@ -9,6 +9,7 @@
 #![allow(clippy::disallowed_methods, reason = "a client: its clock and files are not the database's")]
 
 mod documents;
+mod lake;
 mod large_objects;
 mod olap;
 mod pgbench;
@@ -52,6 +53,8 @@ pub enum Experiment {
     /// Ranges, prefixes, groups and orders over one large table, then short and long statements over accounts and records, also
     /// on DuckDB and ClickHouse
     Olap(Box<olap::OlapOptions>),
+    /// Rows for an engine elsewhere: published as Iceberg, and read by ranges of ctid on one snapshot
+    Lake(lake::LakeOptions),
 }
 
 /// Options of every experiment.
@@ -78,6 +81,7 @@ pub fn run(experiment: Experiment) -> Result<()> {
         Experiment::LargeObjects(options) => (large_objects::run(&options)?, options.common.out),
         Experiment::Documents(options) => (documents::run(&options)?, options.out),
         Experiment::Olap(options) => (olap::run(&options)?, options.out),
+        Experiment::Lake(options) => (lake::run(&options)?, options.common.out),
     };
     let written = report.write(&out)?;
     println!("{}", report.markdown());

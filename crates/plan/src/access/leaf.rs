@@ -131,7 +131,7 @@ fn create_table_scan(
     estimate: Estimate,
 ) -> Result<Stage> {
     let wanted = filter.iter().find_map(|condition| ctid::wanted_row(planner, entry, condition));
-    let RowRange { ends, decided, rest } = row_range(planner, entry, filter, wanted.is_some())?;
+    let ScannedRange { ends, decided, rest } = row_range(planner, entry, filter, wanted.is_some())?;
     let (mut source, mut all) = source::table_source(planner, entry, relation, &decided)?;
     let layout = source::outputs_first(planner, entry, filter, &mut source, &mut all);
     let filter = &rest[..];
@@ -174,15 +174,15 @@ fn create_table_scan(
 }
 
 /// The range of rows that a scan reads.
-struct RowRange {
+struct ScannedRange {
     ends: Vec<RowIdEnd>,
     /// The conditions that the ends make sure of.
     decided: Vec<Expr>,
     rest: Vec<Expr>,
 }
 
-fn row_range(planner: &mut Planner<'_>, entry: usize, filter: &[Expr], is_one_row: bool) -> Result<RowRange> {
-    let mut range = RowRange { ends: vec![], decided: vec![], rest: vec![] };
+fn row_range(planner: &mut Planner<'_>, entry: usize, filter: &[Expr], is_one_row: bool) -> Result<ScannedRange> {
+    let mut range = ScannedRange { ends: vec![], decided: vec![], rest: vec![] };
     for condition in filter {
         let end = if is_one_row { None } else { ctid::row_end(planner, entry, condition)? };
         let Some(end) = end else {
