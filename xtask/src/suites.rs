@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use crate::compare::reference_for;
+use crate::compare::{free_port, reference_for};
 use crate::melba::{Address, Melba, ask};
 use crate::root;
 
@@ -37,14 +37,17 @@ pub fn suites(filter: &str, options: &Options, server: Option<Address>, referenc
     let scripts = scripts(filter)?;
     let mut postgres = None;
     let Some(reference) = reference_for("suites", reference, &mut postgres)? else { return Ok(()) };
-    let melba = if server.is_none() { Some(Melba::fresh("suites-server")?) } else { None };
+    // Its REST catalog is tested, too.
+    let metrics = format!("127.0.0.1:{}", free_port()?);
+    let melba = if server.is_none() { Some(Melba::fresh_with("suites-server", &["--metrics", &metrics])?) } else { None };
+    let catalog = melba.as_ref().map(|_| format!("http://{metrics}/iceberg"));
     let server = server.or_else(|| melba.as_ref().map(|m| m.address.clone())).ok_or("no server")?;
     let version = ask(&reference, "select split_part(current_setting('server_version'), ' ', 1)")?;
     let mut rows = BTreeMap::new();
     for script in &scripts {
         let name = name_of(script);
-        let theirs = play(script, "postgres", &reference, minutes)?;
-        let ours = play(script, "melba", &server, minutes)?;
+        let theirs = play(script, "postgres", &reference, None, minutes)?;
+        let ours = play(script, "melba", &server, catalog.as_deref(), minutes)?;
         if theirs.passed.is_empty() {
             println!("{name}: no test passed on PostgreSQL; target/suites/{name}/postgres.log says why");
             continue;
@@ -79,8 +82,8 @@ fn made(name: &str) -> PathBuf {
     root().join("target/suites").join(name)
 }
 
-/// One suite on one server.
-fn play(script: &Path, on: &str, address: &Address, minutes: u32) -> Result<Outcomes, String> {
+/// One suite on one server, which may have a REST catalog.
+fn play(script: &Path, on: &str, address: &Address, catalog: Option<&str>, minutes: u32) -> Result<Outcomes, String> {
     let name = name_of(script);
     let made = made(&name);
     std::fs::create_dir_all(&made).map_err(|e| format!("{}: {e}", made.display()))?;
@@ -97,6 +100,7 @@ fn play(script: &Path, on: &str, address: &Address, minutes: u32) -> Result<Outc
     let mut command = address.client("timeout");
     command.arg("--kill-after=10").arg(format!("{minutes}m")).arg(script);
     command.env("OUTCOMES", &outcomes).env_remove("PGCONNECT_TIMEOUT");
+    catalog.iter().for_each(|url| _ = command.env("ICEBERG_REST", url));
     let status = command.stdout(log).stderr(also).status().map_err(|e| format!("{}: {e}", script.display()))?;
     // Unless the suite has left its connections; the next run drops it then.
     let _ = ask(&Address { database: "postgres".to_owned(), ..address }, &format!("drop database {database} with (force)"));
