@@ -1,6 +1,6 @@
 """What a worker reads in a second on each road, and how long TPC-H takes: the numbers of docs/handbook/spark.md.
 
-The lake stays where LAKE says (default: a temporary folder). Prints Markdown."""
+The lake stays where LAKE says (default: a temporary folder), WORKERS says how many there are (default: 1,2). Prints Markdown."""
 
 import os
 import tempfile
@@ -35,7 +35,7 @@ def main():
         answers = [seconds(lambda number=number: lake.run(connection, lake.query(number)), 1) for number in range(1, 23)]
         print(f"the 22 queries on the server: {sum(answers):.1f} s; query 1 {answers[0]:.2f} s, query 6 {answers[5]:.2f} s\n")
         print("| road | workers | all columns, rows/s | 3 columns, rows/s | query 1, s | query 6, s | 22 queries, s |\n|---|---|---|---|---|---|---|")
-        for workers in (1, 2):
+        for workers in map(int, os.environ.get("WORKERS", "1,2").split(",")):
             spark = lake.spark(workers)
             with lake.snapshot() as snapshot:
                 for road in ("iceberg", "jdbc"):
