@@ -1,7 +1,8 @@
 //! Rules of the repository that no lint checks.
 //!
 //! 1. A crate depends on those of our crates that the table in ARCHITECTURE.md allows, and on no others.
-//! 2. A file has at most 800 lines and a function 70, unless `xtask/long.txt` lists it; listed ones may only get shorter.
+//! 2. A file has at most 800 lines and a function 70, unless `xtask/long.txt` lists it; listed ones may only get shorter. A crate has at
+//!    most 20,000 lines without its tests.
 //! 3. Every module opens with `//!`.
 //! 4. Forbidden words do not occur: ignored tests, paths of a developer's machine, vague subjects in comments.
 //! 5. Modules of a crate name each other in the directions that ARCHITECTURE.md allows, and circles only shrink (`modules`).
@@ -22,6 +23,7 @@ mod types;
 
 const FILE_LINES_MAX: usize = 800;
 const FUNCTION_LINES_MAX: usize = 70;
+const CRATE_LINES_MAX: usize = 20_000;
 const FORBIDDEN: &[&str] = &["#[ignore", "unimplemented!(", "/wor\u{6b}/", "/home/", "/root/"];
 
 /// Words that a comment can always replace by a noun, or by n.
@@ -45,6 +47,7 @@ pub fn check(root: &Path) -> Result<(), String> {
         }
     }
     lengths(root, &files, &mut problems)?;
+    crates(&files, &mut problems);
     modules::check(root, &files, &mut problems)?;
     types::check(root, &files, &mut problems)?;
     glossary::check(root, &files, &mut problems)?;
@@ -121,6 +124,33 @@ fn primitives(name: &str, text: &str, problems: &mut Vec<String>) {
             problems.push(format!("{name}:{}: {word} comes from melba_threads", number + 1));
         }
     }
+}
+
+/// Crates that are longer than allowed.
+fn crates(files: &[(String, String)], problems: &mut Vec<String>) {
+    let mut lines: BTreeMap<&str, usize> = BTreeMap::new();
+    for (name, text) in files {
+        let below = name.strip_prefix("crates/").and_then(|path| path.split_once("/src/"));
+        if let Some((name, path)) = below
+            && !is_test(path)
+        {
+            *lines.entry(name).or_default() += code_lines(text);
+        }
+    }
+    for (name, count) in lines.into_iter().filter(|(_, count)| *count > CRATE_LINES_MAX) {
+        problems.push(format!("crates/{name}: {count} lines without tests; look for the part that stands alone"));
+    }
+}
+
+fn is_test(path: &str) -> bool {
+    path.ends_with("tests.rs") || path.contains("tests/")
+}
+
+/// The lines of a file before its tests, which come last.
+fn code_lines(text: &str) -> usize {
+    let lines: Vec<&str> = text.lines().collect();
+    let opens_tests = |pair: &[&str]| pair[0] == "#[cfg(test)]" && pair[1].starts_with("mod ") && pair[1].ends_with('{');
+    lines.windows(2).position(opens_tests).unwrap_or(lines.len())
 }
 
 /// Items that are longer than allowed: files by name, functions as `file: name`.
@@ -246,6 +276,13 @@ mod tests {
         let text = "impl X {\n    pub(crate) fn a() {\n        1\n    }\n    fn b(\n        x: u8,\n    ) {\n    }\n}\nfn c() {}\nfn d() {\n}";
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(functions(&lines), [("a", 3), ("b", 4), ("d", 2)]);
+    }
+
+    #[test]
+    fn lines_of_a_crate_leave_out_its_tests() {
+        assert_eq!(code_lines("//! x\nfn a() {}\n\n#[cfg(test)]\nmod tests {\n    use super::*;\n}\n"), 3);
+        assert_eq!(code_lines("#[cfg(test)]\nmod tests;\n"), 2);
+        assert!(is_test("session/tests/seen.rs") && is_test("files_tests.rs") && !is_test("session/mod.rs"));
     }
 
     #[test]

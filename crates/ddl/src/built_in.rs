@@ -8,8 +8,8 @@ use melba_types::{DbError, Oid, Result, bail};
 use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{Node, ObjectType};
 
-use crate::context::Ddl;
-use crate::dependents::FIRST_UNPINNED_OID;
+use melba_definition::context::Ddl;
+use melba_relation::dependents::FIRST_UNPINNED_OID;
 
 /// A kind of object that no statement creates.
 pub struct BuiltInKind {

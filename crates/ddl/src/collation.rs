@@ -9,10 +9,10 @@ use melba_types::{DbError, Oid, Result, Severity, SqlState, bail, err};
 use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{AlterCollationStmt, DefElem, DefineStmt, Node};
 
-use crate::context::Ddl;
-use crate::routine::aggregate::option_name;
-use crate::special_schema::refuse_special_schema;
-use crate::stored_text::rewriting_users_of;
+use melba_definition::context::Ddl;
+use melba_definition::special_schema::refuse_special_schema;
+use melba_relation::stored_text::rewriting_users_of;
+use melba_routine::aggregate::option_name;
 
 /// The options of a definition, each given once.
 #[derive(Default)]

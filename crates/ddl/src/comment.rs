@@ -3,34 +3,34 @@
 use std::sync::Arc;
 
 use melba_catalog::{Description, Object, ObjectAddress, ObjectChange, RelationKind, classes};
+use melba_definition::context::Ddl;
+use melba_definition::naming::range_var;
+use melba_definition::words::{check_kind, plural, relation_word};
 use melba_parse::nodes::{string, strings};
+use melba_relation::constraint::row::column_numbers;
+use melba_relation::operator_class::{find_placed, is_placed};
+use melba_relation::policy::commented_policy;
+use melba_relation::rule::commented_rule;
+use melba_relation::statistics::alter::find_statistics;
+use melba_relation::trigger::commented_trigger;
+use melba_routine::find::RoutineName;
+use melba_routine::operator::find_operator;
 use melba_types::{DbError, Result, bail, err};
 use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{CommentStmt, Node, ObjectType};
 
+use crate::alter_routine::commented_routine;
 use crate::built_in::commented_built_in;
 use crate::collation::find_collation;
-use crate::constraint::row::column_numbers;
-use crate::context::Ddl;
 use crate::database::database_by_name;
 use crate::event_trigger::find_event_trigger;
 use crate::extension::owned_extension;
 use crate::large_object::commented_large_object;
-use crate::naming::range_var;
-use crate::operator::find_operator;
-use crate::operator_class::{find_placed, is_placed};
-use crate::privileges::policy::commented_policy;
 use crate::publication::find_publication;
-use crate::routine::alter::commented_routine;
-use crate::routine::find::RoutineName;
-use crate::rule::commented_rule;
-use crate::statistics::alter::find_statistics;
 use crate::text_search::{find_text_search, is_text_search};
-use crate::trigger::commented_trigger;
 use crate::types::cast::find_cast;
 use crate::types::domain::{domain_by_name, domain_constraint_by_name};
 use crate::types::named::named_type;
-use crate::words::{check_kind, plural, relation_word};
 
 fn is_named_as_dropped(kind: ObjectType) -> bool {
     let kinds = [

@@ -1,13 +1,13 @@
 //! CREATE of the kinds of objects that share a node, and statements that are always refused.
 
+use melba_definition::context::Ddl;
 use melba_parse::command::object_word;
+use melba_routine::aggregate::create_aggregate;
+use melba_routine::operator::create_operator;
 use melba_types::{DbError, Result, bail};
 use pg_query::protobuf::{AlterExtensionContentsStmt, DefineStmt, ObjectType, SecLabelStmt};
 
 use crate::collation::create_collation;
-use crate::context::Ddl;
-use crate::operator::create_operator;
-use crate::routine::aggregate::create_aggregate;
 use crate::text_search::{create_text_search, is_text_search};
 use crate::types::base::create_base;
 

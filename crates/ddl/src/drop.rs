@@ -1,34 +1,34 @@
 //! DROP: finds the named objects, and drops each; `dependents` finds the others.
 
 use melba_catalog::{ObjectAddress, Relation, RelationKind, classes};
+use melba_definition::context::Ddl;
+use melba_definition::naming::range_var;
+use melba_definition::words::relation_word;
 use melba_engine::RelationLockMode;
 use melba_parse::command::object_word;
 use melba_parse::nodes::{inner, string, strings};
+use melba_relation::dependents::{drop_addresses, lock_dropped};
+use melba_relation::operator_class::{dropped_placed, is_placed};
+use melba_relation::partition::index::refuse_index_part;
+use melba_relation::policy::find_policy;
+use melba_relation::rule::dropped_rule;
+use melba_relation::statistics::alter::find_statistics;
+use melba_relation::trigger::dropped_trigger;
+use melba_routine::find::RoutineName;
+use melba_routine::operator::find_operator;
 use melba_types::{DbError, Oid, Result, SqlState, err};
 use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{DropBehavior, DropStmt, Node, ObjectType};
 
+use crate::alter_routine::dropped_routine;
 use crate::built_in::{BuiltInKind, built_in_object};
 use crate::collation::find_collation;
-use crate::context::Ddl;
-use crate::dependents::{drop_addresses, lock_dropped};
 use crate::event_trigger::find_event_trigger;
 use crate::extension::dropped_extension;
-use crate::naming::range_var;
-use crate::operator::find_operator;
-use crate::operator_class::{dropped_placed, is_placed};
-use crate::partition::index::refuse_index_part;
-use crate::privileges::policy::find_policy;
 use crate::publication::find_publication;
-use crate::routine::alter::dropped_routine;
-use crate::routine::find::RoutineName;
-use crate::rule::dropped_rule;
-use crate::statistics::alter::find_statistics;
 use crate::text_search::{find_text_search, is_text_search};
-use crate::trigger::dropped_trigger;
 use crate::types::cast::find_cast;
 use crate::types::named::named_type;
-use crate::words::relation_word;
 
 pub fn drop_objects(ddl: &Ddl<'_>, s: &DropStmt) -> Result<()> {
     let kind = s.remove_type();

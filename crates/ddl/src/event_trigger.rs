@@ -10,8 +10,8 @@ use melba_types::{Oid, Result, bail, err, oids};
 use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{AlterEventTrigStmt, CreateEventTrigStmt, DefElem, Node};
 
-use crate::context::Ddl;
-use crate::trigger::function_without_arguments;
+use melba_definition::context::Ddl;
+use melba_relation::trigger::function_without_arguments;
 
 /// Commands that may write the rows of a table again.
 const REWRITING_TAGS: [&str; 3] = ["ALTER MATERIALIZED VIEW", "ALTER TABLE", "ALTER TYPE"];

@@ -6,16 +6,16 @@ use melba_catalog::{
     Cast, Description, Extension, ExtensionDefinition, Function, Object, ObjectAddress, Operator, OperatorClass, Relation, Type,
     acl, available_extensions, classes,
 };
+use melba_definition::context::Ddl;
+use melba_definition::special_schema::refuse_special_schema;
 use melba_parse::nodes::{option_text, options};
+use melba_relation::stored_text::rewriting_users_of;
+use melba_relation::view::create_view;
 use melba_types::{DbError, Oid, Result, SqlState, bail, err};
 use pg_query::NodeEnum;
 use pg_query::protobuf::{AlterExtensionStmt, CreateExtensionStmt};
 
-use crate::context::Ddl;
 use crate::privileges::grant::grant;
-use crate::special_schema::refuse_special_schema;
-use crate::stored_text::rewriting_users_of;
-use crate::view::create_view;
 
 /// An object in another schema and with another owner.
 fn placed(object: &Object, namespace: Oid, owner: Oid) -> Object {

@@ -4,13 +4,13 @@ use melba_catalog::grants::given_to;
 use melba_catalog::privileges::AclKind;
 use melba_catalog::role_uses::{RoleDependency, RoleUseKind};
 use melba_catalog::{ObjectAddress, ObjectChange, classes};
+use melba_definition::context::Ddl;
 use melba_largeobject::{LargeObjectAccess, Sight, Trees, method_of_setting};
 use melba_parse::nodes::inner;
 use melba_types::{Oid, Result, bail, err};
 use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{GrantStmt, Node};
 
-use crate::context::Ddl;
 use crate::privileges::acl::{Grant, acl_after};
 
 fn with_large_objects<T>(ddl: &Ddl<'_>, f: impl FnOnce(&mut LargeObjectAccess<'_>) -> Result<T>) -> Result<T> {

@@ -2,29 +2,30 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Constraint, Object, ObjectAddress, Relation, RelationKind, Type, classes};
+use melba_analyze::operator_signature;
+use melba_catalog::{Constraint, Object, ObjectAddress, Operator, Relation, RelationKind, Type, classes};
+use melba_definition::context::Ddl;
+use melba_definition::special_schema::refuse_special_schema;
+use melba_definition::words::check_kind;
 use melba_parse::command::object_word;
+use melba_relation::operator_class::{is_placed, move_placed};
+use melba_relation::sequence::owned_sequence;
+use melba_relation::statistics::alter::move_statistics;
+use melba_relation::stored_text::{rewriting_dependents, rewriting_users_of};
+use melba_relation::table::relation::put_relation;
+use melba_routine::array::array_type_name;
+use melba_routine::find::RoutineName;
+use melba_routine::operator::{named_operator, operator_in};
 use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{AlterObjectSchemaStmt, ObjectType};
 
+use crate::alter_routine::move_routine;
 use crate::built_in::refuse_built_in;
 use crate::collation::move_collation;
-use crate::context::Ddl;
 use crate::extension::move_extension;
-use crate::operator::{move_operator, named_operator};
-use crate::operator_class::{is_placed, move_placed};
 use crate::rename::refuse_type_of_other;
-use crate::routine::alter::move_routine;
-use crate::routine::find::RoutineName;
-use crate::sequence::owned_sequence;
-use crate::special_schema::refuse_special_schema;
-use crate::statistics::alter::move_statistics;
-use crate::stored_text::{rewriting_dependents, rewriting_users_of};
-use crate::table::relation::put_relation;
 use crate::text_search::{is_text_search, move_text_search};
-use crate::types::array::array_type_name;
 use crate::types::named::{open_type, require_defined};
-use crate::words::check_kind;
 
 pub fn alter_schema(ddl: &Ddl<'_>, s: &AlterObjectSchemaStmt) -> Result<()> {
     match s.object_type() {
@@ -161,4 +162,22 @@ fn move_constraint(ddl: &Ddl<'_>, constraint: Oid, target: Oid) {
     if let Some(constraint) = ddl.catalog().constraint(constraint) {
         ddl.tx().put(Object::Constraint(Arc::new(Constraint { namespace: target, ..(**constraint).clone() })));
     }
+}
+
+fn move_operator(ddl: &Ddl<'_>, operator: &Operator, schema: &str) -> Result<()> {
+    let target = ddl.namespace_for_creation(Some(schema))?;
+    ddl.require_owner(operator.owner, "operator", &operator.name)?;
+    if target == operator.namespace {
+        return Ok(());
+    }
+    refuse_special_schema(ddl, operator.namespace, target)?;
+    if operator_in(ddl, target, &operator.name, operator.left, operator.right).is_some() {
+        let shown = ddl.with_context(|c| Ok(operator_signature(c, operator)))?;
+        bail!(DUPLICATE_FUNCTION, "operator {shown} already exists in schema \"{schema}\"");
+    }
+    let address = ObjectAddress { class: classes::PG_OPERATOR, object: operator.oid, sub: 0 };
+    rewriting_users_of(ddl, address, || {
+        ddl.tx().put(Object::Operator(Arc::new(Operator { namespace: target, ..operator.clone() })));
+        Ok(())
+    })
 }

@@ -5,28 +5,28 @@ use std::sync::Arc;
 use melba_catalog::privileges::AclKind;
 use melba_catalog::role_uses::{RoleDependency, RoleUseKind};
 use melba_catalog::{Extension, Object, ObjectAddress, classes};
+use melba_definition::context::Ddl;
 use melba_engine::RelationLockMode;
+use melba_relation::dependents::{FIRST_UNPINNED_OID, drop_addresses};
+use melba_relation::operator_class::{Placed, give_placed};
+use melba_relation::policy::take_role_from_policy;
+use melba_relation::statistics::alter::give_statistics;
+use melba_routine::operator::give_operator;
 use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{DropBehavior, DropOwnedStmt, ObjectType, ReassignOwnedStmt};
 
+use crate::alter_routine::{give_routine, grant_on_routine};
+use crate::alter_table::give_relation;
 use crate::collation::give_collation;
-use crate::context::Ddl;
-use crate::dependents::{FIRST_UNPINNED_OID, drop_addresses};
 use crate::event_trigger::give_event_trigger;
 use crate::large_object::{drop_large_object, give_large_object, grant_on_large_object};
-use crate::operator::give_operator;
-use crate::operator_class::{Placed, give_placed};
 use crate::owner::{give_database, give_schema, give_type};
 use crate::privileges::acl::Grant;
 use crate::privileges::defaults::set_default_acl;
 use crate::privileges::grant::{grant_on_database, grant_on_relation, grant_on_schema, grant_on_type};
 use crate::privileges::granted;
-use crate::privileges::policy::take_role_from_policy;
 use crate::publication::give_publication;
 use crate::role::{locked_role, named_role, named_roles, objects_of_role};
-use crate::routine::alter::{give_routine, grant_on_routine};
-use crate::statistics::alter::give_statistics;
-use crate::table::alter::give_relation;
 use crate::text_search::{TextSearchObject, give_text_search};
 
 pub fn drop_owned(ddl: &Ddl<'_>, s: &DropOwnedStmt) -> Result<()> {

@@ -3,25 +3,25 @@
 use std::sync::Arc;
 
 use melba_catalog::{Database, Namespace, Object, Relation, RelationKind, Type, TypeKind, acl};
+use melba_definition::context::Ddl;
 use melba_parse::nodes::string;
+use melba_relation::operator_class::{is_placed, own_placed};
+use melba_relation::statistics::alter::{give_statistics, named_statistics};
+use melba_relation::table::relation::put_relation;
+use melba_routine::find::RoutineName;
+use melba_routine::operator::{give_operator, named_operator};
 use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{AlterOwnerStmt, ObjectType};
 
+use crate::alter_routine::alter_routine_owner;
 use crate::built_in::give_built_in;
 use crate::collation::{give_collation, named_collation};
-use crate::context::Ddl;
 use crate::database::{database_by_name, may_create_databases};
 use crate::event_trigger::{give_event_trigger, named_event_trigger};
 use crate::large_object::alter_large_object_owner;
-use crate::operator::{give_operator, named_operator};
-use crate::operator_class::{is_placed, own_placed};
 use crate::privileges::acl::given;
 use crate::publication::{give_publication, named_publication};
 use crate::rename::refuse_type_of_other;
-use crate::routine::alter::alter_routine_owner;
-use crate::routine::find::RoutineName;
-use crate::statistics::alter::{give_statistics, named_statistics};
-use crate::table::relation::put_relation;
 use crate::text_search::{is_text_search, own_text_search};
 use crate::types::named::open_type;
 

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use melba_catalog::privileges::RoleUse;
 use melba_catalog::publications::{ALL_OPERATIONS, is_publishable, parse_span, publication_by_name, publication_members};
 use melba_catalog::{Object, ObjectAddress, Persistence, Publication, PublicationMember, Relation, RelationKind, acl, classes};
 use melba_engine::RelationLockMode;
@@ -13,12 +12,11 @@ use pg_query::protobuf::{
     AlterPublicationAction, AlterPublicationStmt, CreatePublicationStmt, DefElem, Node, PublicationObjSpecType,
 };
 
-use crate::context::Ddl;
+use melba_definition::context::Ddl;
+use melba_definition::store_writers::{WRITERS, may_write};
 
 /// The formats of published tables.
 const FORMATS: [&str; 1] = ["iceberg"];
-/// The role whose members may write to stores.
-pub(crate) const WRITERS: &str = "pg_write_server_files";
 
 pub fn create_publication(ddl: &Ddl<'_>, s: &CreatePublicationStmt) -> Result<()> {
     let name = &s.pubname;
@@ -217,11 +215,6 @@ fn check_option(ddl: &Ddl<'_>, name: &str, text: &str) -> Result<()> {
         }
         _ => Ok(()),
     }
-}
-
-pub(crate) fn may_write(ddl: &Ddl<'_>, user: Oid) -> bool {
-    let catalog = ddl.catalog();
-    catalog.role_by_name(WRITERS).is_some_and(|role| catalog.has_role(user, role.oid, RoleUse::Inherit))
 }
 
 /// Stores and files of the server are written with the server's rights, as by COPY TO.

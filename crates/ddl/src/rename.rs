@@ -5,37 +5,37 @@ use std::sync::Arc;
 use melba_catalog::{
     Constraint, ConstraintKind, Database, Namespace, Object, ObjectAddress, Relation, RelationKind, Type, acl, classes,
 };
+use melba_definition::context::Ddl;
+use melba_definition::naming::refuse_reserved_schema;
+use melba_definition::words::check_kind;
 use melba_engine::RelationLockMode;
 use melba_parse::command::object_word;
+use melba_relation::constraint::row::is_system_column;
+use melba_relation::operator_class::{is_placed, rename_placed};
+use melba_relation::policy::rename_policy;
+use melba_relation::rule::rename_rule;
+use melba_relation::statistics::alter::rename_statistics;
+use melba_relation::stored_text::{print_texts, read_texts, rewriting_dependents, rewriting_users_of};
+use melba_relation::table::children::has_children;
+use melba_relation::table::relation::put_relation;
+use melba_relation::table::typed::typed_tables;
+use melba_relation::trigger::rename_trigger;
+use melba_routine::array::{array_type_name, free_type_name};
+use melba_routine::find::RoutineName;
 use melba_types::{DbError, Result, bail, err};
 use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{self, DropBehavior, Node, ObjectType, RenameStmt};
 
+use crate::alter_routine::rename_routine;
 use crate::built_in::refuse_built_in;
 use crate::collation::rename_collation;
-use crate::constraint::row::is_system_column;
-use crate::context::Ddl;
 use crate::database::{database_by_name, may_create_databases};
 use crate::event_trigger::rename_event_trigger;
-use crate::naming::refuse_reserved_schema;
-use crate::operator_class::{is_placed, rename_placed};
-use crate::privileges::policy::rename_policy;
 use crate::publication::rename_publication;
 use crate::role::rename_role;
-use crate::routine::alter::rename_routine;
-use crate::routine::find::RoutineName;
-use crate::rule::rename_rule;
-use crate::statistics::alter::rename_statistics;
-use crate::stored_text::{print_texts, read_texts, rewriting_dependents, rewriting_users_of};
-use crate::table::children::has_children;
-use crate::table::relation::put_relation;
-use crate::table::typed::typed_tables;
 use crate::text_search::{is_text_search, rename_text_search};
-use crate::trigger::rename_trigger;
-use crate::types::array::{array_type_name, free_type_name};
 use crate::types::domain::rename_domain_constraint;
 use crate::types::named::{open_type, require_defined};
-use crate::words::check_kind;
 
 pub fn rename(ddl: &Ddl<'_>, s: &RenameStmt) -> Result<()> {
     let kind = s.rename_type();

@@ -5,6 +5,9 @@ use std::sync::Arc;
 use melba_catalog::memberships::{GrantOptions, check_may_grant_role, check_new_members, is_admin_of, revocation, role_grantor};
 use melba_catalog::role_uses::{RoleDependency, RoleUseKind, role_uses};
 use melba_catalog::{Membership, Object, ObjectAddress, Role, classes};
+use melba_definition::context::Ddl;
+use melba_definition::describe::describe;
+use melba_definition::kept_setting::{kept_setting, may_reset};
 use melba_parse::nodes::{inner, option_bool, option_text, options};
 use melba_types::{DbError, Oid, Result, SqlState, bail, err};
 use pg_query::protobuf::node::Node as N;
@@ -13,9 +16,7 @@ use pg_query::protobuf::{
     RoleStmtType, VariableSetKind, VariableSetStmt,
 };
 
-use crate::context::Ddl;
-use crate::database::{connection_limit, database_by_name, kept_setting, may_reset, set_in_database};
-use crate::describe::describe;
+use crate::database::{connection_limit, database_by_name, set_in_database};
 use crate::large_object::large_objects_of_role;
 
 /// The role that grants or revokes a role, and GRANTED BY.

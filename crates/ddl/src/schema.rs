@@ -5,12 +5,12 @@ use std::sync::Arc;
 use melba_catalog::default_privileges::initial_acl;
 use melba_catalog::privileges::AclKind;
 use melba_catalog::{Namespace, Object, acl};
+use melba_definition::context::Ddl;
+use melba_definition::naming::refuse_reserved_schema;
 use melba_parse::nodes::inner;
 use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::CreateSchemaStmt;
 
-use crate::context::Ddl;
-use crate::naming::refuse_reserved_schema;
 use crate::statements::execute;
 
 pub fn create_schema(ddl: &Ddl<'_>, s: &CreateSchemaStmt) -> Result<()> {

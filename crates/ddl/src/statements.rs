@@ -4,11 +4,13 @@ use melba_engine::RelationLockMode;
 use melba_types::Result;
 use pg_query::protobuf::node::Node as N;
 
-use crate::context::Ddl;
+use melba_definition::context::Ddl;
+use melba_relation::{index, operator_class, policy, rule, sequence, statistics, table, trigger, view};
+use melba_routine::{create, operator};
+
 use crate::{
-    collation, comment, database, define, drop, event_trigger, extension, index, move_schema, operator, operator_class, owned,
-    owner, privileges, publication, rename, role, routine, rule, schema, sequence, statistics, table, text_search, trigger,
-    types, view,
+    alter_routine, alter_table, collation, comment, database, define, drop, event_trigger, extension, move_schema, owned, owner,
+    privileges, publication, rename, role, schema, text_search, types,
 };
 
 /// A row for each statement of this crate: `statement(s): the lock it takes on the relations it names => its function`.
@@ -43,15 +45,15 @@ const UNNAMED: RelationLockMode = RelationLockMode::AccessExclusive;
 statements! {
     // Tables and their parts
     CreateStmt(_): UNNAMED => table::create::create_table;
-    AlterTableStmt(s): table::alter::lock_of(s) => table::alter::alter_table;
+    AlterTableStmt(s): alter_table::lock_of(s) => alter_table::alter_table;
     IndexStmt(_): Share => index::create::create_index;
     ViewStmt(_): AccessExclusive => view::create_view;
     CreateSeqStmt(_): UNNAMED => sequence::create_sequence_statement;
     AlterSeqStmt(_): ShareRowExclusive => sequence::alter_sequence;
     CreateTrigStmt(_): ShareRowExclusive => trigger::create_trigger;
     RuleStmt(_): AccessExclusive => rule::create_rule;
-    CreatePolicyStmt(_): AccessExclusive => privileges::policy::create_policy;
-    AlterPolicyStmt(_): AccessExclusive => privileges::policy::alter_policy;
+    CreatePolicyStmt(_): AccessExclusive => policy::create_policy;
+    AlterPolicyStmt(_): AccessExclusive => policy::alter_policy;
     CreateEventTrigStmt(_): UNNAMED => event_trigger::create_event_trigger;
     AlterEventTrigStmt(_): UNNAMED => event_trigger::alter_event_trigger;
     CreatePublicationStmt(_): ShareUpdateExclusive => publication::create_publication;
@@ -70,8 +72,8 @@ statements! {
     DefineStmt(_): UNNAMED => define::define;
 
     // Functions, types, operators
-    CreateFunctionStmt(_): UNNAMED => routine::create::create_function;
-    AlterFunctionStmt(_): UNNAMED => routine::alter::alter_function;
+    CreateFunctionStmt(_): UNNAMED => create::create_function;
+    AlterFunctionStmt(_): UNNAMED => alter_routine::alter_function;
     CreateEnumStmt(_): UNNAMED => types::create::create_enum;
     AlterEnumStmt(_): UNNAMED => types::create::alter_enum;
     AlterTypeStmt(_): UNNAMED => types::base::alter_base;

@@ -15,9 +15,9 @@ use pg_query::protobuf::{
     AlterTsConfigType, AlterTsConfigurationStmt, AlterTsDictionaryStmt, DefElem, DefineStmt, Node, ObjectType,
 };
 
-use crate::context::Ddl;
-use crate::routine::aggregate::option_name;
-use crate::special_schema::refuse_special_schema;
+use melba_definition::context::Ddl;
+use melba_definition::special_schema::refuse_special_schema;
+use melba_routine::aggregate::option_name;
 
 /// A configuration or a dictionary.
 #[derive(Clone)]

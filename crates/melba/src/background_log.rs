@@ -7,7 +7,7 @@ use std::time::Duration;
 use melba_engine::{BackgroundEvent, Engine};
 use melba_server::Work;
 use melba_serverlog::{Level, ServerLog};
-use melba_sql::session::context::Instance;
+use melba_statement::context::Instance;
 
 /// Has background work counted and remembered, flushes and merges logged if log_checkpoints wants it, and failures always.
 pub fn watch(engine: &Engine, instance: &Arc<Instance>, log: &Arc<ServerLog>, work: &Arc<Work>) {

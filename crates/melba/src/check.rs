@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use melba_engine::{Engine, RecoveryProgress};
-use melba_sql::session::settings::configuration::Configured;
+use melba_settings::configuration::Configured;
 use melba_vfs::{Directory, OverlayDirectory};
 
 use crate::serve::{fit_open_files, lock, open_cluster, open_directory};

@@ -179,7 +179,7 @@ struct Serve {
 
 fn main() -> ExitCode {
     memory::purge_soon();
-    melba_sql::session::set_version(VERSION);
+    melba_statement::system::set_version(VERSION);
     match Cli::parse().command {
         server @ Command::Serve(_) => ExitCode::from(report(run(server))),
         command => broken_pipe::run(|| run(command)),

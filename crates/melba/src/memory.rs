@@ -7,7 +7,7 @@
 
 use std::path::Path;
 
-use melba_sql::session::settings::configuration::{Assignment, Place};
+use melba_settings::configuration::{Assignment, Place};
 
 const MACHINE_SHARE: u64 = 4;
 /// The default when the machine does not report its memory, and the least useful size.
@@ -47,7 +47,7 @@ pub fn add_defaults(assignments: &mut Vec<Assignment>) {
     let mut follow = Vec::new();
     let mut add = |name: &str, kilobytes: u64| follow.push(Assignment::new(name, &format!("{kilobytes}kB"), Place::Derived));
     let parsed = |value: String| {
-        let settings = melba_sql::session::settings::Settings::server(&[("memory".to_owned(), value)]).ok()?;
+        let settings = melba_settings::Settings::server(&[("memory".to_owned(), value)]).ok()?;
         Some((settings.get("memory").as_integer() as u64) << 10)
     };
     // An unreadable value is refused later, with the reason.

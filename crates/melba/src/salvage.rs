@@ -6,7 +6,7 @@ use std::sync::Arc;
 use melba_engine::{Engine, RecoveryProgress};
 use melba_vfs::{Directory, OverlayDirectory};
 
-use melba_sql::session::settings::configuration::Configured;
+use melba_settings::configuration::Configured;
 
 use crate::serve::{fit_open_files, lock, open_cluster, open_directory, open_engine};
 

@@ -8,13 +8,13 @@ use std::time::Duration;
 use melba_engine::{Engine, EngineOptions, RecoveryProgress};
 use melba_server::{Access, BoundListeners, ColdMover, Metrics, Publisher, Server, Work};
 use melba_serverlog::{Entry, Level, ServerLog};
-use melba_sql::cluster::Cluster;
-use melba_sql::session::context::{Instance, problem_in_place};
-use melba_sql::session::engine_settings::engine_options;
-use melba_sql::session::setting_value::Value;
-use melba_sql::session::settings::Settings;
-use melba_sql::session::settings::configuration::Configured;
+use melba_settings::Settings;
+use melba_settings::configuration::Configured;
+use melba_settings::value::Value;
+use melba_statement::context::{Instance, problem_in_place};
+use melba_statement::engine_settings::engine_options;
 use melba_traces::Exporter;
+use melba_transaction::cluster::Cluster;
 use melba_types::DbError;
 use melba_types::error::ErrorFields;
 use melba_vfs::{Clock, Directory, OsClock, OsDirectory, OsRandom};
@@ -81,7 +81,7 @@ fn serve_logged(
     log: &Arc<ServerLog>,
     running: &RunningServer,
 ) -> Result<()> {
-    log.server(Level::Log, format!("starting {}", melba_sql::session::version()));
+    log.server(Level::Log, format!("starting {}", melba_statement::system::version()));
     let access = Access::load(&settings, entrance.require_password, log).map_err(|e| full(&e))?;
     let listen = entrance.listen.as_deref();
     let bound = BoundListeners::new(listen, &settings, OsClock::new().now_micros()).map_err(|e| in_use(&full(&e)))?;

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use melba_server::ServerHandle;
 use melba_serverlog::{Level, ServerLog};
-use melba_sql::session::context::Instance;
+use melba_statement::context::Instance;
 use parking_lot::Mutex;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_serverlog::{Level, ServerLog};
-use melba_sql::session::settings::Settings;
+use melba_settings::Settings;
 use melba_traces::{Collector, Exporter, Resource, Tracer};
 
 /// The largest size of the file with headers.

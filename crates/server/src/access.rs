@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use melba_catalog::Catalog;
 use melba_serverlog::{Entry, Level, ServerLog};
-use melba_sql::session::context::Gate;
-use melba_sql::session::settings::Settings;
+use melba_settings::Settings;
+use melba_statement::context::Gate;
 use melba_types::{Datum, Result, err};
 use parking_lot::RwLock;
 

@@ -15,9 +15,9 @@ use melba_protocol::frontend::decode_sasl_initial;
 use melba_protocol::password::{are_equal, is_md5, is_stored, md5_answer};
 use melba_protocol::scram::{ChannelBinding, Exchange, Verifier};
 use melba_serverlog::{ConnectionAspects, Entry, Level};
-use melba_sql::session::backends::Addresses;
-use melba_sql::session::client::Client;
-use melba_sql::session::context::Instance;
+use melba_statement::backends::Addresses;
+use melba_statement::client::Client;
+use melba_statement::context::Instance;
 use melba_types::{DbError, Result, Severity, SqlState, err};
 
 use crate::access::Access;

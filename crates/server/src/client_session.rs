@@ -5,10 +5,10 @@ use std::os::fd::RawFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use melba_sql::session::backends::Backends;
-use melba_sql::session::client::Client as _;
-use melba_sql::session::context::SessionState;
 use melba_sql::session::{STACK_BYTES, Session};
+use melba_statement::backends::Backends;
+use melba_statement::client::Client as _;
+use melba_statement::context::SessionState;
 use melba_threads::{Scheduler, priority};
 
 use crate::connection::Connection;

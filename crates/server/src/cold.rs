@@ -1,4 +1,4 @@
-//! Moves old segments of tables into stores in the background (`melba_sql::session::cold`). Failures are logged when they are new, and
+//! Moves old segments of tables into stores in the background (`melba_statement::cold`). Failures are logged when they are new, and
 //! stand in melba_cold.
 
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use melba_serverlog::Level;
-use melba_sql::session::context::Instance;
+use melba_statement::context::Instance;
 use melba_types::limits::{self, Interruptible};
 use melba_types::{Result, err};
 

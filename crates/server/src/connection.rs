@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use melba_protocol::frame::{MessageFrame, NextFrame};
 use melba_protocol::{Frontend, Output, next_frame};
-use melba_sql::session::client::Client;
 use melba_sql::session::{Flow, Session};
+use melba_statement::client::Client;
 use melba_types::{DbError, Result, Severity, SqlState, err};
 
 use crate::scheduler::before_wait;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use melba_sql::session::settings::Settings;
+use melba_settings::Settings;
 use melba_types::{DbError, Result, err};
 
 use crate::connection::Connection;

@@ -10,7 +10,7 @@ use melba_catalog::publications::publications;
 use melba_catalog::{Catalog, Publication};
 use melba_http::{Request, Response};
 use melba_iceberg::{Published, PublishedTable};
-use melba_sql::session::context::Instance;
+use melba_statement::context::Instance;
 use melba_types::{DbError, SqlState};
 
 /// What the clients may ask for.

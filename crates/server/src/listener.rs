@@ -10,13 +10,12 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use melba_serverlog::{Entry, SessionClient, Source, Verbosity};
+use melba_settings::value::Value;
 use melba_sql::session::STACK_BYTES;
-use melba_sql::session::backends::{Addresses, Wake};
-use melba_sql::session::context::Instance;
-use melba_sql::session::setting_value::Value;
-use melba_sql::session::workers::WORKER_PIDS;
-use melba_types::limits;
-use melba_types::{DbError, Oid, Result, err};
+use melba_statement::backends::{Addresses, Wake};
+use melba_statement::context::Instance;
+use melba_statement::workers::WORKER_PIDS;
+use melba_types::{DbError, Oid, Result, err, limits};
 
 use crate::access::Access;
 use crate::authentication::Refused;

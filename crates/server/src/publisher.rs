@@ -1,7 +1,7 @@
 //! Publishes in the background: each publication with a format, every snapshot_interval, by `melba_publish` in a session that no view shows.
 //!
 //! Errors are logged and stand in melba_publications; after them the next attempts wait longer and longer
-//! (`melba_sql::session::publishing`).
+//! (`melba_statement::publishing`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use melba_serverlog::Level;
 use melba_sql::session::STACK_BYTES;
-use melba_sql::session::context::{Instance, SessionState};
-use melba_sql::session::publishing::Due;
+use melba_statement::context::{Instance, SessionState};
+use melba_statement::publishing::Due;
 use melba_types::{Result, err};
 use parking_lot::Mutex;
 

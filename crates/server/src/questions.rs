@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use melba_catalog::{Catalog, classes};
 use melba_protocol::{Frontend, Output};
+use melba_settings::value::Value;
 use melba_sql::session::Session;
-use melba_sql::session::client::Client;
-use melba_sql::session::context::{Instance, Login, SessionState};
-use melba_sql::session::setting_value::Value;
+use melba_statement::client::Client;
+use melba_statement::context::{Instance, Login, SessionState};
 use melba_types::{DbError, Result, err};
 
 /// How long it waits for locks, in milliseconds. Its questions are asked again.

@@ -8,7 +8,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use melba_sql::session::interrupt::Interrupt;
+use melba_statement::interrupt::Interrupt;
 
 use crate::scheduler::before_wait;
 use crate::stream::Stream;

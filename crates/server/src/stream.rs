@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use melba_sql::session::backends::Addresses;
+use melba_statement::backends::Addresses;
 
 use crate::unix_socket::UnixSocket;
 

@@ -4,7 +4,7 @@ use std::io::{Error, Result as IoResult};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs};
 use std::os::fd::FromRawFd;
 
-use melba_sql::session::settings::Settings;
+use melba_settings::Settings;
 use melba_types::{DbError, Result, err};
 
 use crate::stream::Listener;

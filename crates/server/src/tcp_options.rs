@@ -5,7 +5,7 @@ use std::mem::size_of;
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 
-use melba_sql::session::socket_options::{SocketOption, SocketOptions};
+use melba_settings::socket_options::{SocketOption, SocketOptions};
 use parking_lot::Mutex;
 
 use crate::stream::Stream;

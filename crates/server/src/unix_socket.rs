@@ -16,7 +16,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, chown};
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-use melba_sql::session::settings::Settings;
+use melba_settings::Settings;
 use melba_types::{DbError, Result, bail, err};
 
 /// The longest path that fits in a socket's address.

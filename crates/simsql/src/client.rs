@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use melba_protocol::{Frontend, Output};
-use melba_sql::session::client::Client;
-use melba_sql::session::context::{Instance, Login, SessionState};
-use melba_sql::session::{Session, setting_value::Value};
+use melba_settings::value::Value;
+use melba_sql::session::Session;
+use melba_statement::client::Client;
+use melba_statement::context::{Instance, Login, SessionState};
 use melba_types::{DbError, Result};
 use melba_workload::{Connection, Failure, Row};
 

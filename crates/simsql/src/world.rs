@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use melba_engine::{BackgroundStep, Engine, EngineOptions, RecoveryProgress, Scheduler};
-use melba_sql::cluster::Cluster;
-use melba_sql::session::context::Instance;
-use melba_sql::session::settings::Settings;
+use melba_settings::Settings;
+use melba_statement::context::Instance;
+use melba_transaction::cluster::Cluster;
 use melba_vfs::{Clock, Directory, Faults, FaultyDirectory, FileOperation, ManualClock, MemoryDirectory, SeededRandom};
 use melba_workload::{Attempt, Connection, Failure, Operation, Session, State, Statement, Transaction, judge, read, schema};
 

@@ -14,8 +14,8 @@ use melba_catalog::{ObjectAddress, Relation, classes};
 use melba_engine::RelationLockMode;
 use melba_types::{DbError, Oid, Result, bail, err};
 
-use crate::context::Ddl;
-use crate::naming::range_var;
+use melba_definition::context::Ddl;
+use melba_definition::naming::range_var;
 
 type Find = fn(&NamedObject<'_>) -> Result<ObjectAddress>;
 

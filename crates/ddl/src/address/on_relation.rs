@@ -1,10 +1,10 @@
 //! Addresses of relations and of what belongs to one.
 
 use melba_catalog::{ObjectAddress, Relation, RelationKind, VIEW_RULE, classes};
+use melba_definition::words::plural;
 use melba_types::{Result, bail, err};
 
 use super::{NamedObject, at};
-use crate::words::plural;
 
 pub(super) fn relation(n: &NamedObject<'_>) -> Result<ObjectAddress> {
     let found = n.open(n.names)?;

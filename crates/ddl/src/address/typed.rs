@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use melba_catalog::identity::{describe, family_member as find_member, seeded_object_by_name};
 use melba_catalog::{NameScope, ObjectAddress, Type, classes, regs};
+use melba_routine::find::{RoutineName, find_routine};
+use melba_routine::operator::named_operator;
 use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{self, Node, ObjectType, ObjectWithArgs, TypeName};
 
 use super::in_schema::access_method_object;
 use super::{NamedObject, at};
-use crate::operator::named_operator;
-use crate::routine::find::{RoutineName, find_routine};
 use crate::types::domain::domain_constraint_by_name;
 
 /// The type that a text names.

@@ -4,16 +4,15 @@ use std::sync::Arc;
 
 use melba_catalog::acl::{GRANT_OPTION_SHIFT, NAMES};
 use melba_catalog::grants::{ListChange, best_grantor, changed_list, given_to, merged, privilege_bit};
-use melba_catalog::privileges::AclKind;
-use melba_catalog::privileges::listed_privileges;
+use melba_catalog::privileges::{AclKind, listed_privileges};
 use melba_catalog::{Acl, AclItem, Relation};
 use melba_parse::nodes::{inner, strings};
 use melba_types::{Oid, Result, SqlState, bail, err};
 use pg_query::protobuf::Node;
 use pg_query::protobuf::node::Node as N;
 
-use crate::constraint::row::column_numbers;
-use crate::context::Ddl;
+use melba_definition::context::Ddl;
+use melba_relation::constraint::row::column_numbers;
 
 /// A GRANT or REVOKE, on any object.
 pub struct Grant<'s> {

@@ -6,12 +6,12 @@ use melba_catalog::default_privileges::default_acl;
 use melba_catalog::grants::{ListChange, changed_list};
 use melba_catalog::privileges::{AclKind, RoleUse};
 use melba_catalog::{AclItem, DefaultAcl, Object, ObjectAddress, classes};
+use melba_definition::context::Ddl;
 use melba_parse::nodes::{inner, options, string};
 use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{AlterDefaultPrivilegesStmt, ObjectType};
 
-use crate::context::Ddl;
 use crate::privileges::acl::Grant;
 use crate::privileges::grant::read_grant;
 

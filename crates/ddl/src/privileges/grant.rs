@@ -4,22 +4,22 @@ use std::sync::Arc;
 
 use melba_catalog::privileges::AclKind;
 use melba_catalog::{Acl, AclItem, Namespace, Object, Relation, RelationKind, Type, TypeKind, classes};
+use melba_definition::context::Ddl;
+use melba_definition::words::relation_word;
 use melba_parse::command::object_word;
 use melba_parse::nodes::{inner, string};
+use melba_relation::table::relation::put_relation;
 use melba_types::{DbError, Oid, Result, SqlState, bail, err};
 use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{DropBehavior, GrantStmt, GrantTargetType, ObjectType};
 
+use crate::alter_routine::{check_routine_privileges, grant_on_routine, granted_routines};
 use crate::built_in::refuse_built_in;
-use crate::context::Ddl;
 use crate::database::database_by_name;
 use crate::large_object::{grant_on_large_object, granted_large_objects};
 use crate::privileges::acl::{Grant, ListOf, acl_after, changed_acl};
 use crate::privileges::granted::{change_granted, language_named, parameter_named};
-use crate::routine::alter::{check_routine_privileges, grant_on_routine, granted_routines};
-use crate::table::relation::put_relation;
 use crate::types::named::named_type;
-use crate::words::relation_word;
 
 /// In the order in which a REVOKE on the whole table processes them.
 const SYSTEM_COLUMNS: [&str; 6] = ["tableoid", "cmax", "xmax", "cmin", "xmin", "ctid"];

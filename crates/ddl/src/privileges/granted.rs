@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use melba_catalog::identity::seeded_object_by_name;
 use melba_catalog::{Acl, Granted, Object, ObjectChange, classes};
+use melba_definition::context::Ddl;
 use melba_settings::is_settable_name;
 use melba_types::{Oid, Result, bail, err};
 
-use crate::context::Ddl;
 use crate::privileges::acl::{Grant, acl_after};
 
 /// A language on which privileges may be granted.

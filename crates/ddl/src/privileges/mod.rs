@@ -1,7 +1,6 @@
-//! Privileges: GRANT and REVOKE, default privileges, policies for rows.
+//! Privileges: GRANT and REVOKE, default privileges.
 
 pub mod acl;
 pub mod defaults;
 pub mod grant;
 pub mod granted;
-pub mod policy;

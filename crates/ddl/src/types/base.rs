@@ -8,17 +8,17 @@ use std::sync::Arc;
 use melba_catalog::default_privileges::initial_acl;
 use melba_catalog::privileges::AclKind;
 use melba_catalog::{BaseInfo, Function, Object, Type, TypeKind, classes};
+use melba_definition::context::Ddl;
 use melba_fmgr::registry;
 use melba_parse::nodes::{option_bool, option_text, options, strings};
+use melba_routine::aggregate::{option_name, type_name};
+use melba_routine::array::{bare_type, free_type_name, put_array_type};
+use melba_routine::internal::require_fitting_source;
+use melba_routine::shell::{own_shell, put_shell};
 use melba_types::{DbError, Kind, Oid, Result, SqlState, bail, err, oids};
 use pg_query::protobuf::{AlterTypeStmt, DefElem, DefineStmt};
 
-use crate::context::Ddl;
-use crate::routine::aggregate::{option_name, type_name};
-use crate::routine::internal::require_fitting_source;
-use crate::types::array::{bare_type, free_type_name, put_array_type};
 use crate::types::named::{open_type_named, require_defined};
-use crate::types::shell::{own_shell, put_shell};
 
 /// The attributes of CREATE TYPE.
 const ATTRIBUTES: [&str; 18] = [

@@ -8,8 +8,8 @@ use melba_types::{DbError, Oid, Result, SqlState, bail, err, oids};
 use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{CoercionContext, CreateCastStmt, Node, ObjectType, TypeName};
 
-use crate::context::Ddl;
-use crate::routine::find::{RoutineName, find_routine};
+use melba_definition::context::Ddl;
+use melba_routine::find::{RoutineName, find_routine};
 
 pub fn create_cast(ddl: &Ddl<'_>, s: &CreateCastStmt) -> Result<()> {
     let (source, target) = (cast_type(ddl, s.sourcetype.as_ref())?, cast_type(ddl, s.targettype.as_ref())?);

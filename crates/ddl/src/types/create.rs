@@ -5,20 +5,20 @@ use std::sync::Arc;
 use melba_catalog::default_privileges::initial_acl;
 use melba_catalog::privileges::AclKind;
 use melba_catalog::{Object, ObjectAddress, Persistence, Relation, RelationKind, Type, TypeKind, classes};
+use melba_definition::context::Ddl;
+use melba_definition::naming::NAME_BYTES_MAX;
 use melba_parse::nodes::{inner, string, strings};
+use melba_relation::stored_text::rewriting_users_of;
+use melba_relation::table::builder::TableBuilder;
+use melba_relation::table::create::add_column_definition;
+use melba_relation::table::relation::{bare_relation, put_relation_with_row_type};
+use melba_routine::array::{bare_type, free_type_name, new_type_name, put_array_type};
+use melba_routine::shell::own_shell;
 use melba_types::{DbError, Kind, Oid, Result, bail, err};
 use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{AlterEnumStmt, CompositeTypeStmt, CreateEnumStmt};
 
-use crate::context::Ddl;
-use crate::naming::NAME_BYTES_MAX;
-use crate::stored_text::rewriting_users_of;
-use crate::table::builder::TableBuilder;
-use crate::table::create::add_column_definition;
-use crate::table::relation::{bare_relation, put_relation_with_row_type};
-use crate::types::array::{bare_type, free_type_name, new_type_name, put_array_type};
 use crate::types::named::{open_type, require_defined};
-use crate::types::shell::own_shell;
 
 pub fn create_enum(ddl: &Ddl<'_>, s: &CreateEnumStmt) -> Result<()> {
     let (namespace, name, shell) = new_type_name(ddl, &strings(&s.type_name))?;

@@ -8,17 +8,17 @@ use melba_catalog::{
     Constraint as Row, ConstraintKind, DomainInfo, Object, ObjectAddress, Persistence, Relation, RelationKind, Type, TypeKind,
     classes, quote_literal,
 };
+use melba_definition::context::Ddl;
+use melba_definition::expression::{domain_default, stored_domain_check};
+use melba_definition::naming::unused_constraint_name;
 use melba_parse::nodes::{inner, strings};
+use melba_relation::constraint::row::bare_constraint;
+use melba_relation::table::relation::{bare_relation, new_column};
+use melba_routine::array::{new_type_name, put_array_type};
 use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{AlterDomainStmt, ConstrType, Constraint, CreateDomainStmt, RenameStmt};
 
-use crate::constraint::row::bare_constraint;
-use crate::context::Ddl;
-use crate::expression::{domain_default, stored_domain_check};
-use crate::naming::unused_constraint_name;
-use crate::table::relation::{bare_relation, new_column};
-use crate::types::array::{new_type_name, put_array_type};
 use crate::types::domain_columns::check_domain_columns;
 use crate::types::named::{open_type_named, type_named};
 

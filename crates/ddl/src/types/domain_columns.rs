@@ -7,8 +7,8 @@ use melba_engine::RelationLockMode;
 use melba_expression::compile_domain_check;
 use melba_types::{Datum, DbError, Oid, Result, bail, err};
 
-use crate::context::Ddl;
-use crate::table::rows::{exec_context, table_target};
+use melba_definition::context::Ddl;
+use melba_relation::table::rows::{exec_context, table_target};
 
 /// Checks a constraint of a domain against all values that tables have.
 ///

@@ -1,6 +1,5 @@
-//! Types: base types, shells, enums, composites, domains, ranges, and casts between types.
+//! Types: base types, enums, composites, domains, ranges, and casts between types.
 
-pub mod array;
 pub mod base;
 pub mod cast;
 pub mod create;
@@ -8,4 +7,3 @@ pub mod domain;
 pub mod domain_columns;
 pub mod named;
 pub mod range;
-pub mod shell;

@@ -8,7 +8,7 @@ use melba_types::{Result, err};
 use pg_query::protobuf::Node;
 use pg_query::protobuf::node::Node as N;
 
-use crate::context::Ddl;
+use melba_definition::context::Ddl;
 
 /// The type that a statement names.
 pub fn named_type(ddl: &Ddl<'_>, object: Option<&Node>) -> Result<Arc<Type>> {

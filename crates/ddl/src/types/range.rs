@@ -11,12 +11,12 @@ use melba_types::{DbError, Kind, Oid, Result, bail, err, oids};
 use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{CreateRangeStmt, DefElem, TypeName};
 
-use crate::context::Ddl;
-use crate::index::request::AccessMethod;
-use crate::naming::{NAME_BYTES_MAX, clip};
-use crate::operator_class::named_class;
-use crate::routine::plain::plain_function;
-use crate::types::array::{bare_type, free_type_name, new_type_name, put_array_type};
+use melba_definition::context::Ddl;
+use melba_definition::naming::{NAME_BYTES_MAX, clip};
+use melba_relation::index::request::AccessMethod;
+use melba_relation::operator_class::named_class;
+use melba_routine::array::{bare_type, free_type_name, new_type_name, put_array_type};
+use melba_routine::plain::plain_function;
 
 /// The attributes in the statement's parentheses.
 #[derive(Default)]

@@ -6,8 +6,8 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use melba_sql::session::context::Configuration;
-use melba_sql::session::settings::configuration::{Assignment, Configured, FileError, Place};
+use melba_settings::configuration::{Assignment, Configured, FileError, Place};
+use melba_statement::context::Configuration;
 use melba_types::{DbError, SqlState};
 
 use crate::memory;
@@ -325,8 +325,8 @@ mod tests {
         });
         let settings: Vec<(String, String)> = read.collect();
         assert!(settings.len() > 5);
-        let with = melba_sql::session::settings::Settings::server(&settings).unwrap();
-        let without = melba_sql::session::settings::Settings::server(&[]).unwrap();
+        let with = melba_settings::Settings::server(&settings).unwrap();
+        let without = melba_settings::Settings::server(&[]).unwrap();
         for (name, _) in settings {
             assert_eq!(with.get(&name), without.get(&name), "{name}");
         }

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 use std::sync::Arc;
 
 use melba_engine::{Durability, Engine, EngineOptions, Isolation, Persistence};
-use melba_sql::cluster::Cluster;
+use melba_transaction::cluster::Cluster;
 use melba_types::row::RowLayout;
 use melba_types::{Datum, Kind, TreeId};
 use melba_vfs::{OsClock, OsDirectory, OsRandom};

@@ -2,7 +2,7 @@
 //!
 //! The columns are read wherever the kind of a statement matters: command tags, read-only transactions, the server
 //! log, transaction blocks, bodies of functions. The handler of a utility statement is a row of another table: of
-//! `melba_ddl::execute` if the statement defines objects, of `sql`'s `session::utility` otherwise.
+//! `melba_ddl::execute` if the statement defines objects, of `melba_statement`'s `utility` otherwise.
 
 mod event_tags;
 mod objects;

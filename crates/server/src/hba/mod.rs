@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use melba_serverlog::{Level, ServerLog};
-use melba_sql::session::settings::Settings;
+use melba_settings::Settings;
 use melba_types::{DbError, Result, SqlState, err};
 use parking_lot::RwLock;
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use melba_sql::session::settings::Settings;
+use melba_settings::Settings;
 use melba_types::{Array, ArrayDim, Datum, DbError, Result, SqlState, oids};
 
 use super::file::FileLine;

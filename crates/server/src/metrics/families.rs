@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_sql::session::context::Instance;
+use melba_statement::context::Instance;
 use melba_types::Result;
 
 use super::exposition::Exposition;

@@ -16,7 +16,7 @@ use std::sync::{Arc, OnceLock};
 
 use melba_http::{self as http, Request, Response};
 use melba_sql::session::STACK_BYTES;
-use melba_sql::session::context::Instance;
+use melba_statement::context::Instance;
 use melba_types::{Result, err};
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};

@@ -2,8 +2,8 @@ use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
 use melba_engine::{Engine, EngineOptions};
-use melba_sql::cluster::Cluster;
-use melba_sql::session::settings::Settings;
+use melba_settings::Settings;
+use melba_transaction::cluster::Cluster;
 use melba_vfs::{ManualClock, MemoryDirectory, SeededRandom};
 
 use super::*;

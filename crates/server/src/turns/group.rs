@@ -56,7 +56,7 @@ type SeatsOf<W> = Vec<Box<Seat<<W as World>::Served>>>;
 pub(super) type WorkerId = NonZeroU64;
 
 /// A seat in its group's table.
-struct Place<S> {
+struct SeatEntry<S> {
     /// `None`: it is held, which is to say in a queue or in a thread's hands.
     parked: Option<Box<Seat<S>>>,
     /// Its socket has news that came while it was held.
@@ -77,7 +77,7 @@ pub(super) struct Group<W: World> {
 }
 
 pub(super) struct GroupState<S> {
-    seats: hashbrown::HashMap<u64, Place<S>>,
+    seats: hashbrown::HashMap<u64, SeatEntry<S>>,
     /// The thread that polls and serves.
     pub owner: Option<WorkerId>,
     is_polling: bool,
@@ -156,7 +156,7 @@ impl<W: World> Group<W> {
     pub fn take_in(&self, seat: &mut Seat<W::Served>) -> Result<()> {
         seat.group = self.index;
         seat.whereabouts.group.store(self.index, Ordering::SeqCst);
-        let place = Place { parked: None, has_news: false, hung_up: None, watch: seat.served.watch() };
+        let place = SeatEntry { parked: None, has_news: false, hung_up: None, watch: seat.served.watch() };
         self.state.lock().seats.insert(seat.id, place);
         // Bytes in the socket are news again, even if the former group has reported them.
         self.poller.add(&seat.served.socket(), seat.id)

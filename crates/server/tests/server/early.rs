@@ -4,9 +4,10 @@ use std::io::Read;
 use std::net::TcpStream;
 use std::sync::mpsc::channel;
 
-use crate::running::{Peer, startup};
 use melba_server::BoundListeners;
-use melba_sql::session::settings::Settings;
+use melba_settings::Settings;
+
+use crate::running::{Peer, startup};
 
 #[test]
 fn early_clients_are_refused_and_do_not_delay_startup() {

@@ -13,7 +13,7 @@ use melba_types::Oid;
 
 use melba_parse::Parsed;
 
-use super::prepared::Prepared;
+use melba_statement::prepared::Prepared;
 
 /// Strings longer than this are not worth their memory.
 const KEY_BYTES_MAX: usize = 16 << 10;

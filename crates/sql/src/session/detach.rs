@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
-use melba_ddl::{PendingDetach, StatementText};
+use melba_definition::context::StatementText;
+use melba_parse::Statement;
+use melba_relation::table::detach::PendingDetach;
+use melba_statement::control::TransactionControl;
+use melba_statement::ddl_context::{ddl, lookup};
+use melba_statement::outcome::Outcome;
+use melba_statement::pipeline;
+use melba_statement::prepared::Prepared;
 use melba_types::{DbError, Result};
 use pg_query::protobuf::AlterTableStmt;
 
 use super::Session;
-use super::control::TransactionControl;
-use super::ddl_context::{ddl, lookup};
-use super::outcome::Outcome;
-use super::pipeline;
-use super::prepared::Prepared;
-use melba_parse::Statement;
 
 /// Runs the statement as every other one, which marks the partition; then a second transaction waits and completes the detach.
 ///

@@ -9,19 +9,19 @@ use melba_types::{Datum, DbError, Oid, Result, bail, err};
 use pg_query::NodeEnum;
 
 use melba_parse::command::{Allowed, allowed};
+use melba_statement::client::Client;
+use melba_statement::outcome::{Outcome, ResultColumn, StoredRows};
+use melba_statement::portal::{Portal, PortalRows, PortalState, Rewind};
+use melba_statement::prepared::{BoundName, BoundStatement, Prepared, shape_changed};
+use melba_statement::transaction::{Block, aborted};
+use melba_statement::value_io::ValueIo;
 use melba_types::BATCH_ROWS;
 
 use super::Session;
 use super::cache::{self, Cached};
-use super::client::Client;
-use super::outcome::{Outcome, ResultColumn, StoredRows};
-use super::portal::{Portal, PortalRows, PortalState, Rewind};
-use super::prepared::{BoundName, BoundStatement, Prepared, shape_changed};
+use super::measured::{Measured, begin_measure, end_measure, rows_of};
 use super::run::{check_block, copy_in, copy_out, prepare_statement, send_row_description, send_rows, start_bound};
 use super::session_statement::utility_columns;
-use super::statement_counts::measure::{Measured, begin_measure, end_measure, rows_of};
-use super::transaction::{Block, aborted};
-use super::value_io::ValueIo;
 
 pub(super) fn parse_message(
     session: &mut Session,
@@ -340,7 +340,7 @@ fn start_portal(
     let tag = match session.lend(client, |session| start_bound(session, bound))? {
         Outcome::Rows { mut source, tag, .. } => {
             // A statement with effects runs to its end although only part of its result may be fetched.
-            if tag != super::outcome::Tag::Counted("SELECT") {
+            if tag != melba_statement::outcome::Tag::Counted("SELECT") {
                 let mut batches = Vec::new();
                 while let Some(batch) = session.lend(client, |_| source.next(BATCH_ROWS))? {
                     batches.push(batch);
@@ -354,7 +354,7 @@ fn start_portal(
         Outcome::CopyIn { format, columns, copy } => copy_in(session, format, columns, copy, client)?,
         Outcome::CopyOut { format, columns, copy } => copy_out(session, format, columns, copy, client)?,
     };
-    portal.state = PortalState::Finished { had_rows: false, tag: super::outcome::Tag::Fixed(tag.clone()) };
+    portal.state = PortalState::Finished { had_rows: false, tag: melba_statement::outcome::Tag::Fixed(tag.clone()) };
     Ok(Some(tag))
 }
 

@@ -4,16 +4,16 @@ use melba_catalog::privileges::AclKind;
 use melba_catalog::{Function, FunctionKind, acl};
 use melba_protocol::Format;
 use melba_protocol::frontend::FunctionCall as Message;
+use melba_statement::client::Client;
+use melba_statement::context::StatementContext;
+use melba_statement::large_objects::{call_large_object, is_large_object_function};
+use melba_statement::transaction::{Block, aborted};
+use melba_statement::value_io::ValueIo;
+use melba_statement::values;
 use melba_types::{Datum, DbError, Oid, Result, bail, err};
 
 use super::Session;
-use super::client::Client;
-use super::context::StatementContext;
 use super::extended::{too_long, unknown_format};
-use super::large_objects::{call_large_object, is_large_object_function};
-use super::transaction::{Block, aborted};
-use super::value_io::ValueIo;
-use super::values;
 
 /// Calls the function and sends its result.
 pub(super) fn function_call(session: &mut Session, message: &Message<'_>, client: &mut dyn Client) -> Result<()> {

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use melba_types::{Datum, DbError, Oid, Result, err, oids};
 
 use melba_analyze::LiteralUse;
+use melba_parse::command::is_query;
 use melba_parse::literals::{Literal, LiteralClass, Normalized};
 use melba_parse::{Parsed, Statement};
+use melba_statement::prepared::{BoundStatement, Prepared};
+use melba_statement::value_io::ValueIo;
 use pg_query::NodeEnum;
 
 use super::Session;
 use super::cache::Cached;
-use super::prepared::{BoundStatement, Prepared};
 use super::run::{check_block, prepare_statement};
-use super::value_io::ValueIo;
-use melba_parse::command::is_query;
 
 /// The plan shared by texts of this form, bound to this text's literals; `None` when the text stands for itself.
 ///

@@ -1,11 +1,11 @@
 //! The beginning of a session: login event triggers.
 
 use melba_catalog::event_triggers::events;
+use melba_statement::client::Client;
+use melba_statement::event_trigger::on_login;
 use melba_types::{DbError, Result, Severity};
 
 use super::Session;
-use super::client::Client;
-use super::event_trigger::on_login;
 
 /// Fires the event triggers of a session that begins, in a transaction of their own.
 ///

@@ -4,14 +4,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use melba_engine::io_counts;
 use melba_protocol::Frontend;
+use melba_statement::activity::Counter;
+use melba_statement::client::Client;
+use melba_statement::transaction::Block;
 use melba_types::{DbError, Result, Severity, SqlState, err, limits};
 
-use super::activity::Counter;
-use super::client::Client;
 use super::extended::{bind_message, close_message, describe_message, execute_portal_message, parse_message};
 use super::function_call::function_call;
 use super::simple::simple_query;
-use super::transaction::Block;
 use super::{Flow, Session, traces};
 
 impl Session {

@@ -8,136 +8,44 @@
 //! 2. After an error inside an extended-query sequence, messages are skipped until Sync.
 //! 3. Positions of errors leave the session in characters; inside, they are bytes.
 
-pub mod activity;
-mod arbiter_values;
-mod auto_explain;
-pub mod auto_explain_settings;
-pub mod backends;
-mod background_rows;
-pub mod background_work;
-mod backup;
-mod blocking;
 mod cache;
-mod call_counts;
-pub mod client;
-pub mod cold;
-mod cold_rows;
-mod collected;
-mod command;
-pub mod context;
-mod control;
-mod copy;
-mod created_file;
-mod current_row;
-mod cursor;
-mod ddl_context;
-mod deferred;
 mod detach;
-mod domain;
 mod encode;
-mod engine_info;
-pub mod engine_settings;
-mod error_context;
-mod event_commands;
-mod event_state;
-mod event_trigger;
-mod execution;
-mod explain;
 mod extended;
-mod fetched;
-mod fetching;
-mod files;
-mod filling;
 mod function_call;
-mod function_counts;
-mod function_session;
-pub mod interrupt;
-mod io_statistics;
-mod language;
-mod large_objects;
-mod lent;
-mod library;
-mod listing;
 mod literals;
-mod local_settings;
 mod log_state;
 mod logging;
 mod login;
-mod maintained;
-mod maintenance;
+mod measured;
 mod messages;
-mod monitoring;
-pub mod names;
 mod notifications;
-mod notify;
-mod object_names;
-mod outcome;
-mod pipeline;
-mod plan_report;
-mod planned;
-mod planning;
-mod plpgsql;
-mod portal;
-mod portals;
-mod positioned;
-mod prepared;
-mod prepared_query;
 mod procedure_transactions;
-mod program;
-mod progress;
-mod publish;
-pub mod publishing;
-mod query_text;
-mod reset;
-mod resets;
-mod routine;
 mod run;
-mod serialization;
-mod server_files;
 mod server_settings;
+mod session_set;
 mod session_statement;
-mod set;
-mod setting_text;
-mod shown;
-mod shown_cache;
 mod simple;
 mod state;
-mod statement_counts;
-mod statistics;
-mod system;
-mod system_rows;
-mod temporary;
 mod traces;
-pub mod transaction;
 mod two_phase;
-pub mod user;
-mod utility;
-mod vacuum;
-mod value_io;
-mod values;
-pub mod workers;
-
-pub use backup::BACKUP_HINT;
-pub use melba_settings::{self as settings, socket_options, value as setting_value};
-pub use system::{set_version, version};
 
 use std::sync::Arc;
 
 use melba_encoding::Encoding;
 use melba_engine::Committing;
+use melba_parse::literals::Normalized;
+use melba_statement::client::Client;
+use melba_statement::context::{SessionState, StatementContext};
+use melba_statement::language::{self, Language};
+use melba_statement::prepared::PreparedStatements;
+use melba_statement::transaction::Block;
+use melba_statement::{lent, routine, statement_counts, transaction};
 
 use cache::StatementCache;
-
-use client::Client;
-use context::{SessionState, StatementContext};
-use language::Language;
 use log_state::Logging;
 use state::{ContextVersions, DerivedSettings, OpenTransaction};
 use traces::TraceState;
-use transaction::Block;
-
-use melba_parse::literals::Normalized;
-use prepared::PreparedStatements;
 
 /// Stack that a thread running sessions must have: the deepest tree the grammar lets through must fit, decoded and analyzed.
 pub const STACK_BYTES: usize = melba_types::limits::SESSION_STACK_BYTES;
@@ -154,7 +62,7 @@ pub enum Flow {
 }
 
 /// The languages of functions.
-static LANGUAGES: [&dyn Language; 2] = [&routine::Sql, &plpgsql::PlPgSql];
+static LANGUAGES: [&dyn Language; 2] = [&routine::Sql, &melba_interpreter::PlPgSql];
 
 /// One connection after authentication.
 pub struct Session {
@@ -346,6 +254,8 @@ mod detach_tests;
 #[cfg(test)]
 mod event_tests;
 #[cfg(test)]
+mod files_tests;
+#[cfg(test)]
 mod gin_tests;
 #[cfg(test)]
 mod golden_tests;
@@ -359,6 +269,8 @@ mod plan_tests;
 mod spill_tests;
 #[cfg(test)]
 mod sqljson_tests;
+#[cfg(test)]
+mod statement_counts_tests;
 #[cfg(test)]
 mod statement_tests;
 #[cfg(test)]

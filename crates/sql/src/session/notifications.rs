@@ -3,9 +3,10 @@
 //! A client gets notifications only between transactions: before ReadyForQuery when some have come, and unasked while its session
 //! waits for it.
 
+use melba_statement::client::Client;
+use melba_statement::transaction::Block;
+
 use super::Session;
-use super::client::Client;
-use super::transaction::Block;
 
 /// Output that gathers as long as it must not be sent.
 const HELD_BYTES_MAX: usize = 64 << 10;

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use melba_statement::context::StatementContext;
+use melba_statement::control::{Control, TransactionControl};
+use melba_statement::transaction::{Block, Modes};
 use melba_types::Result;
 use pg_query::protobuf::VariableSetStmt;
 
 use super::Session;
-use super::context::StatementContext;
-use super::control::{Control, TransactionControl};
-use super::set::run_set;
-use super::transaction::{Block, Modes};
+use super::session_set::run_set;
 
 impl TransactionControl for Session {
     fn end_transaction(&mut self, commit: bool, chain: bool) -> Result<()> {

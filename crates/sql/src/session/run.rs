@@ -8,24 +8,22 @@ use melba_types::{DbError, Oid, Result, SqlState};
 use pg_query::NodeEnum;
 
 use melba_parse::Statement;
+use melba_parse::command::{Allowed, allowed, is_session_statement};
+use melba_statement::client::Client;
+use melba_statement::outcome::{CopyIn, CopyOut, Outcome, ResultColumn, RowSource, Tag};
+use melba_statement::planned::Compiled;
+use melba_statement::portal::{PortalRows, Rewind};
+use melba_statement::prepared::{BoundStatement, Prepared, nested};
+use melba_statement::transaction::{Block, aborted};
+use melba_statement::value_io::ValueIo;
+use melba_statement::{command, pipeline, routine};
 
 use super::Session;
-use super::client::Client;
-use super::command;
 use super::detach;
 use super::encode::RowEncoder;
-use super::outcome::{CopyIn, CopyOut, Outcome, ResultColumn, RowSource, Tag};
-use super::pipeline;
-use super::planned::Compiled;
-use super::portal::{PortalRows, Rewind};
-use super::prepared::{BoundStatement, Prepared, nested};
 use super::procedure_transactions::transaction_control;
-use super::routine;
 use super::session_statement;
 use super::session_statement::{run_utility, utility_columns};
-use super::transaction::{Block, aborted};
-use super::value_io::ValueIo;
-use melba_parse::command::{Allowed, allowed, is_session_statement};
 
 /// In a failed block only the statements that end it may run.
 pub(super) fn check_block(session: &Session, statement: &Statement) -> Result<()> {

@@ -1,13 +1,13 @@
 //! ALTER SYSTEM: the server's settings, changed in a file.
 
 use melba_catalog::{acl, classes};
+use melba_settings::table::{Class, Context};
+use melba_statement::outcome::Outcome;
+use melba_statement::setting_text::argument_text;
 use melba_types::{DbError, Result, bail};
 use pg_query::protobuf::{AlterSystemStmt, VariableSetKind};
 
 use super::Session;
-use super::outcome::Outcome;
-use super::setting_text::argument_text;
-use melba_settings::table::{Class, Context};
 
 pub(super) fn run_alter_system(session: &mut Session, s: &AlterSystemStmt) -> Result<Outcome> {
     let set = s.setstmt.as_ref().ok_or_else(|| DbError::internal("ALTER SYSTEM without a setting"))?;

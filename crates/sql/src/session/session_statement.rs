@@ -2,30 +2,30 @@
 
 use std::sync::Arc;
 
-use melba_types::{Datum, DbError, Oid, Result, bail, err, oids};
+use melba_types::{Datum, DbError, Oid, Result, bail, err};
 use pg_query::NodeEnum;
 use pg_query::protobuf::{
-    DeallocateStmt, DeclareCursorStmt, DiscardMode, ExecuteStmt, FetchStmt, PrepareStmt, TransactionStmt, TransactionStmtKind,
-    VariableShowStmt,
+    DeclareCursorStmt, DiscardMode, ExecuteStmt, FetchStmt, PrepareStmt, TransactionStmt, TransactionStmtKind,
 };
 
 use melba_parse::Statement;
-use melba_parse::command::{is_query, is_session_statement};
+use melba_parse::command::is_query;
+use melba_statement::cursor::declare_cursor;
+use melba_statement::named_statements::check_prepare;
+use melba_statement::outcome::{Outcome, ResultColumn};
+use melba_statement::portal::{Portal, PortalRows, PortalState, Rewind};
+use melba_statement::portals::no_cursor;
+use melba_statement::prepared::BoundStatement;
+use melba_statement::set::{modes_of, run_show, show_columns};
+use melba_statement::transaction::{Block, require_block};
+use melba_statement::{command, execution, pipeline, planning, values};
 
 use super::Session;
-use super::context::{SessionState, StatementContext};
-use super::cursor::declare_cursor;
 use super::extended::{find_prepared, revalidate};
-use super::outcome::{Outcome, ResultColumn, StoredRows, Tag};
-use super::portal::{Portal, PortalRows, PortalState, Rewind};
-use super::portals::no_cursor;
-use super::prepared::{BoundStatement, Prepared, nested};
 use super::run::{prepare_statement, start_bound};
 use super::server_settings::run_alter_system;
-use super::set::{modes_of, run_set, show_lines, switch_user_to_default};
-use super::transaction::{Block, require_block};
+use super::session_set::{run_set, switch_user_to_default};
 use super::two_phase::{run_commit_prepared, run_prepare_transaction, run_rollback_prepared};
-use super::{command, execution, outcome, pipeline, planning, values};
 
 fn done(tag: &str) -> Result<Outcome> {
     Ok(Outcome::Done { tag: tag.to_owned() })
@@ -152,7 +152,7 @@ fn run_rollback(session: &mut Session, chain: bool) -> Result<Outcome> {
     done("ROLLBACK")
 }
 
-fn begin_chained(session: &mut Session, chain: bool, modes: Option<super::transaction::Modes>) -> Result<()> {
+fn begin_chained(session: &mut Session, chain: bool, modes: Option<melba_statement::transaction::Modes>) -> Result<()> {
     if chain {
         session.begin_transaction(modes.unwrap_or(session.derived.default_modes))?;
         session.block = Block::Explicit;
@@ -217,77 +217,6 @@ fn run_discard(session: &mut Session, mode: DiscardMode) -> Result<Outcome> {
             done("DISCARD TEMP")
         }
     }
-}
-
-impl SessionState {
-    pub(super) fn run_deallocate(&self, deallocate: &DeallocateStmt) -> Result<Outcome> {
-        if deallocate.isall {
-            self.prepared.lock().clear();
-            return done("DEALLOCATE ALL");
-        }
-        match self.prepared.lock().remove(&deallocate.name) {
-            Some(_) => done("DEALLOCATE"),
-            None => bail!(UNDEFINED_PSTATEMENT, "prepared statement \"{}\" does not exist", deallocate.name),
-        }
-    }
-}
-
-/// The statement that PREPARE names.
-fn check_prepare(context: &StatementContext, prepare: &PrepareStmt, statement: &Statement) -> Result<Arc<Statement>> {
-    if prepare.name.is_empty() {
-        bail!(INVALID_PSTATEMENT_DEFINITION, "invalid statement name: must not be empty");
-    }
-    if context.session.prepared.lock().contains_key(&prepare.name) {
-        bail!(DUPLICATE_PSTATEMENT, "prepared statement \"{}\" already exists", prepare.name);
-    }
-    nested(prepare.query.as_deref().and_then(|q| q.node.as_ref()), statement)
-}
-
-/// PREPARE in a function.
-pub(super) fn prepare_in_routine(context: &StatementContext, prepare: &PrepareStmt, statement: &Statement) -> Result<Outcome> {
-    let inner = check_prepare(context, prepare, statement)?;
-    if is_session_statement(&inner.node) {
-        return Err(DbError::unsupported("PREPARE of a statement about the session in a function"));
-    }
-    let types = prepare.argtypes.iter().map(|t| planning::resolve_type(context, t)).collect::<Result<Vec<Oid>>>()?;
-    let analyzed = pipeline::analyze(context, &inner, &types)?;
-    let prepared = Prepared::new(inner, analyzed, context.statement_start);
-    context.session.prepared.lock().insert(prepare.name.clone(), Arc::new(Prepared { from_sql: true, ..prepared }));
-    done("PREPARE")
-}
-
-/// DISCARD in a function.
-pub(super) fn discard_in_routine(context: &StatementContext, mode: DiscardMode) -> Result<Outcome> {
-    pipeline::discard(context, mode)?;
-    done("DISCARD")
-}
-
-fn show_columns(context: &StatementContext, show: &VariableShowStmt) -> Result<Arc<[ResultColumn]>> {
-    let text = |name: &str| ResultColumn::new(name, oids::TEXT, &context.catalog);
-    if show.name.eq_ignore_ascii_case("all") {
-        return Ok(Arc::new([text("name"), text("setting"), text("description")]));
-    }
-    let settings = context.session.settings.lock();
-    let id = settings.get_id(&show.name)?;
-    Ok(Arc::new([text(settings.name(id))]))
-}
-
-pub(super) fn run_show(context: &StatementContext, show: &VariableShowStmt) -> Result<Outcome> {
-    let columns = show_columns(context, show)?;
-    let lines = show_lines(context, &show.name)?;
-    let batch = if columns.len() == 1 {
-        outcome::text_rows(vec![lines.into_iter().map(|(_, value, _)| value).collect()])
-    } else {
-        let mut table = vec![Vec::new(), Vec::new(), Vec::new()];
-        for (name, value, description) in lines {
-            table[0].push(name);
-            table[1].push(value);
-            table[2].push(description.to_owned());
-        }
-        outcome::text_rows(table)
-    };
-    let source = Box::new(StoredRows(vec![batch].into_iter()));
-    Ok(Outcome::Rows { columns, source, tag: Tag::Fixed("SHOW".to_owned()), formats: Vec::new() })
 }
 
 /// The grammar takes a parameter where PostgreSQL's does not.

@@ -6,15 +6,15 @@ use melba_types::Result;
 use pg_query::NodeEnum;
 
 use melba_parse::{Parsed, Statement};
+use melba_statement::client::Client;
+use melba_statement::outcome::Outcome;
+use melba_statement::prepared::{BoundStatement, Prepared};
 
 use super::Session;
 use super::cache::Cached;
-use super::client::Client;
 use super::literals::bind_literals;
-use super::outcome::Outcome;
-use super::prepared::{BoundStatement, Prepared};
+use super::measured::{begin_measure, end_measure, rows_of};
 use super::run::{check_block, copy_in, copy_out, prepare_statement, send_result, send_row_description, start_bound};
-use super::statement_counts::measure::{begin_measure, end_measure, rows_of};
 
 pub(super) fn simple_query(session: &mut Session, text: &str, client: &mut dyn Client) -> Result<()> {
     // The unnamed statement and portal last until the next Query message.
@@ -87,12 +87,12 @@ fn prepare_simple(
         Ok(prepared) => Arc::new(prepared),
         Err(error) => {
             // That there are parameters at all is the first thing to say.
-            super::planning::refuse_parameters(session.context(), statement)?;
+            melba_statement::planning::refuse_parameters(session.context(), statement)?;
             return Err(error);
         }
     };
     if !prepared.parameter_types.is_empty() {
-        super::planning::refuse_parameters(session.context(), statement)?;
+        melba_statement::planning::refuse_parameters(session.context(), statement)?;
     }
     let reusable = parsed.statements.len() == 1 && prepared.compiled.is_reusable();
     let entry = Cached::Query { parsed: parsed.clone(), prepared: reusable.then(|| prepared.clone()) };
@@ -110,7 +110,7 @@ fn failed_when_planned(session: &mut Session, statement: Option<Arc<Statement>>)
             None => return false,
         }
     }
-    super::planning::fails_when_planned(session.context(), &statement)
+    melba_statement::planning::fails_when_planned(session.context(), &statement)
 }
 
 fn run_simple(session: &mut Session, bound: BoundStatement, client: &mut dyn Client) -> Result<String> {

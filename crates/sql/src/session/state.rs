@@ -11,22 +11,22 @@ use melba_types::{DbError, Result, Severity, err};
 
 use melba_parse::notices::{LexicalNotice, is_lexical, notices};
 use melba_parse::{Parsed, Strings, parse_as};
+use melba_serverlog::Policy;
+use melba_settings::value::Value;
 use melba_spill::Resources;
+use melba_statement::context::{SessionState, StatementContext, format_settings, sends};
+use melba_statement::engine_settings::set_commit_delay;
+use melba_statement::language::languages;
+use melba_statement::names::SearchPath;
+use melba_statement::prepared::Prepared;
+use melba_statement::statement_counts::tracking::Tracking;
+use melba_statement::transaction::{Block, IsolationLevel, Modes};
+use melba_statement::user::User;
 use melba_transaction::{Tx, TxSavepoint};
 
 use super::Session;
-use super::context::{SessionState, StatementContext, format_settings, sends};
-use super::engine_settings::set_commit_delay;
-use super::language::languages;
-use super::names::SearchPath;
-use super::prepared::Prepared;
-use super::statement_counts::measure::count_commit;
-use super::statement_counts::tracking::Tracking;
+use super::measured::count_commit;
 use super::traces::{self, Tracing};
-use super::transaction::{Block, IsolationLevel, Modes};
-use super::user::User;
-use melba_serverlog::Policy;
-use melba_settings::value::Value;
 
 /// Values computed from settings, again whenever one changes.
 pub(super) struct DerivedSettings {
@@ -512,7 +512,7 @@ impl Session {
     /// The checks of constraints that wait for the transaction's end.
     pub(super) fn run_deferred_checks(&mut self) -> Result<()> {
         match self.transaction.as_ref().is_some_and(|t| !t.tx.deferred.is_empty()) {
-            true => super::deferred::run_deferred(self.context(), true),
+            true => melba_statement::deferred::run_deferred(self.context(), true),
             false => Ok(()),
         }
     }
@@ -521,7 +521,7 @@ impl Session {
     pub(super) fn run_on_commit(&mut self) -> Result<()> {
         match self.transaction.is_none() || self.state.on_commit.lock().is_empty() {
             true => Ok(()),
-            false => super::temporary::run_on_commit(self.context()),
+            false => melba_statement::temporary::run_on_commit(self.context()),
         }
     }
 
@@ -604,7 +604,7 @@ impl Session {
     pub(super) fn end_temporary(&mut self) -> Result<()> {
         self.statement_start = self.state.instance.cluster.clock.now_micros();
         self.begin_transaction(self.derived.default_modes)?;
-        super::temporary::end_temporary(self.context())?;
+        melba_statement::temporary::end_temporary(self.context())?;
         self.commit_transaction()
     }
 

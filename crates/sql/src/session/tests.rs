@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use melba_engine::{Engine, EngineOptions};
 use melba_protocol::{Frontend, Output};
+use melba_settings::Settings;
+use melba_settings::value::Value;
+use melba_statement::client::Client;
+use melba_statement::context::{Instance, Login, SessionState};
+use melba_transaction::cluster::Cluster;
 use melba_types::Result;
 use melba_vfs::{OsClock, OsDirectory, OsRandom};
 
-use super::client::Client;
-use super::context::{Instance, Login, SessionState};
 use super::{Flow, Session};
-use melba_settings::Settings;
-use melba_settings::value::Value;
-use melba_transaction::cluster::Cluster;
 
 #[derive(Default)]
 struct Peer(Output);
@@ -39,7 +39,7 @@ impl Client for Peer {
 }
 
 /// A session over a new engine.
-pub(crate) struct Harness {
+pub struct Harness {
     session: Session,
     peer: Peer,
     data: Arc<tempfile::TempDir>,
@@ -139,11 +139,6 @@ impl Harness {
     ) -> (Arc<melba_catalog::Catalog>, Arc<dyn melba_catalog::relations::LiveInfo + Send + Sync>) {
         let state = &self.session.state;
         (state.catalog(), state.instance.live.clone())
-    }
-
-    pub(crate) fn resources(&self) -> Arc<melba_spill::Resources> {
-        let state = &self.session.state;
-        Arc::new(melba_spill::Resources::new(&*self.session.context, &state.engine()))
     }
 
     pub(crate) fn query(&mut self, text: &str) -> String {

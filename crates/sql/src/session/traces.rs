@@ -6,11 +6,11 @@
 use std::sync::Arc;
 
 use melba_settings::Settings;
+use melba_statement::context::SessionState;
 use melba_traces::{Attribute, Kind, Parent, TraceSpan, Tracer};
 use melba_types::DbError;
 
 use super::Session;
-use super::context::SessionState;
 
 /// Steps before the execution that are faster are no spans, in microseconds: most are.
 const STEP_LEAST: i64 = 1000;

@@ -1,12 +1,11 @@
 //! PREPARE TRANSACTION, COMMIT PREPARED, ROLLBACK PREPARED.
 
+use melba_statement::outcome::Outcome;
+use melba_statement::transaction::Block;
 use melba_transaction::prepared::Finisher;
-use melba_types::{Datum, DbError, Result, bail, err};
+use melba_types::{DbError, Result, bail, err};
 
 use super::Session;
-use super::context::StatementContext;
-use super::outcome::Outcome;
-use super::transaction::Block;
 
 /// Longer identifiers are refused.
 const IDENTIFIER_BYTES: usize = 200;
@@ -80,19 +79,4 @@ pub(super) fn run_rollback_prepared(session: &mut Session, identifier: &str) -> 
     let who = finisher(session);
     session.state.instance.cluster.rollback_prepared(identifier, &who)?;
     done("ROLLBACK PREPARED")
-}
-
-/// transaction, gid, prepared, ownerid, dbid
-pub(super) fn prepared_transaction_rows(context: &StatementContext) -> Vec<Vec<Datum>> {
-    let all = context.session.instance.cluster.prepared.list();
-    let row = |p: melba_transaction::prepared::PreparedTransaction| {
-        vec![
-            Datum::Oid(p.xid as u32),
-            Datum::text(p.identifier),
-            Datum::Int8(p.at),
-            Datum::Oid(p.owner.0),
-            Datum::Oid(p.database.0),
-        ]
-    };
-    all.into_iter().map(row).collect()
 }

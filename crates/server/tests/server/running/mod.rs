@@ -10,9 +10,9 @@ use std::thread::JoinHandle;
 
 use melba_engine::{Engine, EngineOptions, RecoveryProgress};
 use melba_server::{Server, ServerHandle};
-use melba_sql::cluster::Cluster;
-use melba_sql::session::context::Instance;
-use melba_sql::session::settings::Settings;
+use melba_settings::Settings;
+use melba_statement::context::Instance;
+use melba_transaction::cluster::Cluster;
 use melba_vfs::{OsClock, OsDirectory, OsRandom};
 
 pub struct Running {

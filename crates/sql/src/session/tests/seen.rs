@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use melba_protocol::Frontend;
+use melba_statement::backends::{Backend, Limits, Wake};
 
-use super::super::backends::{Backend, Limits, Wake};
 use super::Harness;
 
 /// Sessions here never wait for a client.

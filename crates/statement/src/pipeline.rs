@@ -1,0 +1,130 @@
+//! From a parsed statement to its result: the only path between the session and the crates that analyze, plan and run statements.
+
+use std::sync::Arc;
+
+use melba_parse::Statement;
+use melba_parse::command::is_query;
+use melba_transaction::Tx;
+use melba_types::{Datum, DbError, Oid, Result, bail};
+use pg_query::NodeEnum;
+use pg_query::protobuf::{DiscardMode, ObjectType};
+
+use super::arbiter_values;
+use super::context::StatementContext;
+use super::execution::{is_outdated, plan_locked, start_with};
+use super::explain;
+use super::outcome::Outcome;
+use super::planned::{AnalyzedStatement, Compiled, Planned};
+use super::planning::{analysis, plan_query, plan_statement, query_within, result_columns};
+use super::prepared::{Prepared, same_shape, shape_changed};
+use super::routine;
+use super::temporary;
+use super::utility;
+
+/// Analyzes a statement that the session does not run itself. `parameter_types`: as the client declared them, 0 for "find out".
+pub fn analyze(context: &StatementContext, statement: &Statement, parameter_types: &[Oid]) -> Result<AnalyzedStatement> {
+    if let NodeEnum::ExplainStmt(s) = &statement.node {
+        let parameter_types = match explain::explained(s)? {
+            Some(query) => plan_query(context, query, parameter_types, true)?.parameter_types,
+            None => parameter_types.to_vec(),
+        };
+        let columns = Some(explain::columns(s, &context.catalog)?);
+        return Ok(AnalyzedStatement { parameter_types, columns, compiled: Compiled::default() });
+    }
+    if let NodeEnum::CallStmt(s) = &statement.node {
+        let (parameter_types, columns) = routine::call_columns(context, s, parameter_types)?;
+        return Ok(AnalyzedStatement { parameter_types, columns, compiled: Compiled::default() });
+    }
+    if !is_query(&statement.node) {
+        let parameter_types = match query_within(&statement.node) {
+            Some(query) => melba_analyze::analyze(&analysis(context), query, Some(parameter_types))?.params,
+            None => parameter_types.to_vec(),
+        };
+        if !parameter_types.is_empty() && is_materialized_view(&statement.node) {
+            bail!(FEATURE_NOT_SUPPORTED, "materialized views may not be defined using bound parameters");
+        }
+        return Ok(AnalyzedStatement { parameter_types, columns: None, compiled: Compiled::default() });
+    }
+    if may_ask_for_values(&statement.node) && statement.literals.is_empty() {
+        let analyzed = melba_analyze::analyze(&analysis(context), &statement.node, Some(parameter_types))?;
+        if arbiter_values::are_asked_of(&analyzed.query) {
+            let columns = result_columns(&analyzed.query, &context.catalog);
+            return Ok(AnalyzedStatement { parameter_types: analyzed.params, columns, compiled: Compiled::default() });
+        }
+    }
+    let planned = plan_statement(context, statement, parameter_types)?;
+    Ok(AnalyzedStatement {
+        parameter_types: planned.parameter_types.clone(),
+        columns: planned.columns.clone(),
+        compiled: Compiled { planned: Some(planned) },
+    })
+}
+
+fn is_materialized_view(node: &NodeEnum) -> bool {
+    matches!(node, NodeEnum::CreateTableAsStmt(s) if s.objtype() == ObjectType::ObjectMatview)
+}
+
+/// An arbiter is inferred by a condition.
+fn may_ask_for_values(node: &NodeEnum) -> bool {
+    let NodeEnum::InsertStmt(insert) = node else { return false };
+    let infer = insert.on_conflict_clause.as_ref().and_then(|c| c.infer.as_ref());
+    infer.is_some_and(|infer| infer.where_clause.is_some())
+}
+
+/// Runs an analyzed statement.
+pub fn execute(
+    context: &Arc<StatementContext>,
+    statement: &Statement,
+    prepared: &Prepared,
+    parameters: Arc<[Datum]>,
+) -> Result<Outcome> {
+    let tx = context.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
+    match (&prepared.compiled.planned, &statement.node) {
+        (Some(planned), _) => execute_planned(context, tx, statement, planned, parameters),
+        (None, NodeEnum::ExplainStmt(s)) => explain::run(context, tx, s, &prepared.parameter_types, &parameters),
+        (None, node) if is_query(node) => {
+            let planned = arbiter_values::plan(context, statement, &prepared.parameter_types, &parameters)?;
+            if !same_shape(planned.columns.as_deref(), prepared.columns.as_deref()) {
+                return Err(shape_changed());
+            }
+            execute_planned(context, tx, statement, &planned, parameters)
+        }
+        (None, _) => utility::execute(context, tx, statement, (&prepared.parameter_types, &parameters)),
+    }
+}
+
+fn execute_planned(
+    context: &Arc<StatementContext>,
+    tx: &Arc<Tx>,
+    statement: &Statement,
+    planned: &Planned,
+    parameters: Arc<[Datum]>,
+) -> Result<Outcome> {
+    if !is_outdated(context, tx, planned)? {
+        return start_with(context, tx, planned, parameters, (None, Some(&statement.source)));
+    }
+    let context = Arc::new(StatementContext { catalog: tx.catalog(), ..StatementContext::clone(context) });
+    let plan = |context: &Arc<StatementContext>| {
+        let fresh = match may_ask_for_values(&statement.node) && statement.literals.is_empty() {
+            true => arbiter_values::plan(context, statement, &planned.parameter_types, &parameters)?,
+            false => plan_statement(context, statement, &planned.parameter_types)?,
+        };
+        match same_shape(fresh.columns.as_deref(), planned.columns.as_deref()) {
+            true => Ok(fresh),
+            false => Err(shape_changed()),
+        }
+    };
+    let (context, fresh) = plan_locked(&context, tx, plan)?;
+    start_with(&context, tx, &fresh, parameters, (None, Some(&statement.source)))
+}
+
+/// DISCARD: drops temporary tables, forgets cached sequence values.
+pub fn discard(context: &StatementContext, mode: DiscardMode) -> Result<()> {
+    if matches!(mode, DiscardMode::DiscardAll | DiscardMode::DiscardTemp) {
+        temporary::drop_temporary(context)?;
+    }
+    if matches!(mode, DiscardMode::DiscardAll | DiscardMode::DiscardSequences) {
+        *context.session.sequences.lock() = Default::default();
+    }
+    Ok(())
+}
