@@ -60,7 +60,7 @@ fn inherit_not_null(ddl: &Ddl<'_>, child: Oid, parent: &Relation, above: &Row) -
     if above.validated {
         check_no_nulls(ddl, child, at)?;
     }
-    put_inherited_not_null(ddl, child, at, &above.name, 1, false)
+    put_inherited_not_null(ddl, child, at, &above.name, (1, false), above.validated)
 }
 
 fn inherit_check(ddl: &Ddl<'_>, child: Oid, above: &Row) -> Result<()> {

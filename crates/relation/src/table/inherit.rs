@@ -299,7 +299,7 @@ pub fn add_inherited_constraints(
                 unused_constraint_name(&catalog, relation.namespace, &[], &relation.name, Some(name), "not_null")
             }
         };
-        put_inherited_not_null(ddl, table, at, &name, inherited.not_nulls, local)?;
+        put_inherited_not_null(ddl, table, at, &name, (inherited.not_nulls, local), true)?;
     }
     for inherited in &inheritance.checks {
         let relation = ddl.relation(table)?;
@@ -310,7 +310,9 @@ pub fn add_inherited_constraints(
             ddl.notice(format!("merging constraint \"{}\" with inherited definition", inherited.row.name));
         }
         let local = same_name.is_some() && !inheritance.is_partition;
-        put_inherited_check(ddl, &relation, &inherited.row, inherited.count, local)?;
+        // A new table has no rows that could violate it.
+        let row = Row { validated: inherited.row.enforced, ..(*inherited.row).clone() };
+        put_inherited_check(ddl, &relation, &row, inherited.count, local)?;
     }
     Ok(())
 }
@@ -357,8 +359,15 @@ pub fn put_inherited_check(ddl: &Ddl<'_>, relation: &Relation, parent: &Row, cou
     Ok(())
 }
 
-/// Marks a column NOT NULL as its parents have it.
-pub fn put_inherited_not_null(ddl: &Ddl<'_>, table: Oid, column: usize, name: &str, count: i16, local: bool) -> Result<()> {
+/// Marks a column NOT NULL as its parents have it. `count`: how many have; `validated`: no row of the table has a NULL there.
+pub fn put_inherited_not_null(
+    ddl: &Ddl<'_>,
+    table: Oid,
+    column: usize,
+    name: &str,
+    (count, local): (i16, bool),
+    validated: bool,
+) -> Result<()> {
     let relation = ddl.relation(table)?;
     let catalog = ddl.catalog();
     let taken = relation.constraints.iter().filter_map(|c| catalog.constraint(*c)).any(|c| *c.name == *name);
@@ -370,7 +379,7 @@ pub fn put_inherited_not_null(ddl: &Ddl<'_>, table: Oid, column: usize, name: &s
         name.to_owned()
     };
     let bare = bare_constraint(ddl, &relation, &name, ConstraintKind::NotNull)?;
-    let row = Row { columns: vec![column as i16 + 1], inherited: count, local, ..bare };
+    let row = Row { columns: vec![column as i16 + 1], inherited: count, local, validated, ..bare };
     let mut columns = relation.columns.to_vec();
     columns[column].not_null = true;
     put_constraint(ddl, Relation { columns: columns.into(), ..(*relation).clone() }, row);

@@ -445,6 +445,34 @@ fn returning_has_the_expressions_of_a_view_for_both_rows() {
     ]);
 }
 
+/// As PostgreSQL 18 answers.
+#[test]
+fn not_null_that_is_not_valid_is_so_in_children() {
+    let state = "select string_agg(conrelid::regclass::text || convalidated, ' ' order by conrelid) from pg_constraint where conname = 'nn'";
+    check(&[
+        (
+            "create table p (a int, k int) partition by list (k); create table p1 partition of p for values in (1);
+             insert into p values (null, 1)",
+            "C:CREATE TABLE C:CREATE TABLE C:INSERT 0 1 Z:I",
+        ),
+        ("alter table p add constraint nn not null a not valid", "C:ALTER TABLE Z:I"),
+        (state, "T D:pfalse p1false C:SELECT 1 Z:I"),
+        ("select count(*) from p1 where a is null", "T D:1 C:SELECT 1 Z:I"),
+        ("insert into p values (null, 1)", "E23502 Z:I"),
+        ("alter table p alter a set not null", "E23502 Z:I"),
+        ("create table p2 partition of p for values in (2)", "C:CREATE TABLE Z:I"),
+        ("update p set a = 1", "C:UPDATE 1 Z:I"),
+        ("alter table p validate constraint nn", "C:ALTER TABLE Z:I"),
+        (state, "T D:ptrue p1true p2true C:SELECT 1 Z:I"),
+        ("create table c (a int); alter table c add constraint ck check (a > 0) not valid", "C:CREATE TABLE C:ALTER TABLE Z:I"),
+        ("create table d () inherits (c)", "C:CREATE TABLE Z:I"),
+        (
+            "select string_agg(conrelid::regclass::text || convalidated, ' ' order by conrelid) from pg_constraint where conname = 'ck'",
+            "T D:cfalse dtrue C:SELECT 1 Z:I",
+        ),
+    ]);
+}
+
 /// PostgreSQL has it since 17.
 #[test]
 fn a_generated_column_gets_another_expression() {
