@@ -107,3 +107,20 @@ create view zoned as
 select pg_get_viewdef('zoned', true);
 select pg_get_viewdef('zoned');
 drop view zoned;
+-- Merged columns whose bare name another table has too.
+create table merged_a(x int, y int);
+create table merged_b(x int, z int);
+insert into merged_a values (1, 10), (2, 20);
+insert into merged_b values (2, 200), (3, 300);
+create view merged_one(a, b, c, d, e) as select * from merged_a full join merged_b using (x), merged_b other;
+create view merged_two(a, b, c, d, e, f) as
+  select * from merged_a full join merged_b using (x), merged_a a2 full join merged_b b2 using (x) where a2.y is null;
+create view merged_inside as select a.x, (select count(*) from merged_two where merged_two.a > a.x) from merged_one a(x);
+select * from merged_one order by a, d;
+select * from merged_two order by a, d;
+alter table merged_a add z int;
+alter table merged_b add y int;
+select * from merged_one order by a, d;
+select * from merged_two order by a, d;
+select * from merged_inside order by 1, 2;
+drop table merged_a, merged_b cascade;

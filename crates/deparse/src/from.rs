@@ -62,9 +62,9 @@ impl<'a> Printer<'a> {
             self.put(" USING (");
             self.names(&join.using);
             self.put(")");
-            if let RangeKind::Join { using_alias: Some(alias), .. } = &query.range_table[join.entry].kind {
+            if let Some(alias) = self.using_alias(query, join.entry, self.levels.len().saturating_sub(1)) {
                 self.put(" AS ");
-                self.ident(alias);
+                self.ident(&alias);
             }
         } else if let Some(condition) = &join.condition {
             self.put(" ON ");
@@ -264,7 +264,7 @@ impl<'a> Printer<'a> {
         };
         let query = self.levels[at].query;
         let entry = query.range_table.get(var.entry)?;
-        if let RangeKind::Join { merged, using_columns, using_alias, .. } = &entry.kind
+        if let RangeKind::Join { merged, using_columns, .. } = &entry.kind
             && entry.alias.is_none()
             && let Some(column) = usize::try_from(var.column).ok().and_then(|c| c.checked_sub(1))
         {
@@ -275,8 +275,10 @@ impl<'a> Printer<'a> {
             }
             let name = entry.columns.get(column).map(|c| c.name.clone())?;
             // Other relations may have a column of that name.
-            if let Some(alias) = using_alias.as_deref().filter(|_| column < *using_columns) {
-                self.ident(alias);
+            if column < *using_columns
+                && let Some(alias) = self.using_alias(query, var.entry, at)
+            {
+                self.ident(&alias);
                 self.put(".");
             }
             self.ident(&name);
@@ -300,6 +302,43 @@ impl<'a> Printer<'a> {
         }
         self.ident(&name);
         Some(name)
+    }
+
+    /// The alias of the merged columns of JOIN ... USING: the given one, or one that is needed because the bare name of a merged
+    /// column, which has no column behind it, would not be the only one.
+    fn using_alias(&self, query: &Query, join: usize, depth: usize) -> Option<Arc<str>> {
+        let entry = query.range_table.get(join)?;
+        let RangeKind::Join { merged, using_columns, using_alias, .. } = &entry.kind else { return None };
+        let is_ambiguous = |name: &str| query.from.iter().map(|item| self.visible(item, query, name)).sum::<usize>() > 1;
+        let mut bare = merged.iter().zip(&entry.columns).take(*using_columns).filter(|(from, _)| !matches!(from, Expr::Var(_)));
+        if using_alias.is_some() || !bare.any(|(_, column)| is_ambiguous(&column.name)) {
+            return using_alias.clone();
+        }
+        let mut alias = if depth == 0 { format!("merged_{join}") } else { format!("merged_{depth}_{join}") };
+        while self.levels.iter().any(|level| level.names.iter().any(|name| **name == *alias)) {
+            alias.push('_');
+        }
+        Some(alias.into())
+    }
+
+    /// How many columns of an item of FROM have this name.
+    fn visible(&self, item: &FromItem, query: &Query, name: &str) -> usize {
+        let at = match item {
+            FromItem::Range(entry) => *entry,
+            FromItem::Join(join) if join.alias.is_some() => join.entry,
+            FromItem::Join(join) if join.using.iter().any(|column| **column == *name) => return 1,
+            FromItem::Join(join) => return self.visible(&join.left, query, name) + self.visible(&join.right, query, name),
+        };
+        let Some(entry) = query.range_table.get(at) else { return 0 };
+        let relation = match &entry.kind {
+            RangeKind::Relation { oid, .. } => self.catalog.relation(*oid),
+            RangeKind::Subquery { view, .. } => self.catalog.relation(*view),
+            _ => None,
+        };
+        let own = entry.columns.iter().enumerate().filter(|(_, column)| column.ty.is_valid());
+        let own = own.filter(|(index, _)| *self.column_in(query, at, entry, *index as i16 + 1) == *name).count();
+        let new = relation.map_or(&[][..], |r| &r.columns).iter().skip(entry.columns.len());
+        own + new.filter(|column| !column.dropped && *column.name == *name).count()
     }
 
     /// Prints an alias with the names that JOIN ... USING needs; false: it needs none.
