@@ -489,9 +489,10 @@ fn a_generated_column_gets_another_expression() {
         ("alter table t alter b set expression as (a - a)", "E23505 Z:I"),
         ("alter table t alter b set expression as (b)", "E42P17 Z:I"),
         ("alter table t alter c set expression as (a)", "E55000 Z:I"),
+        ("alter table t alter v set expression as (a * 10), alter b set expression as (a * 4), drop column c", "E2BP01 Z:I"),
         (
-            "alter table t alter v set expression as (a * 10), alter b set expression as (a * 4), drop column c",
-            "C:ALTER TABLE Z:I",
+            "alter table t alter v set expression as (a * 10), alter b set expression as (a * 4); alter table t drop column c",
+            "C:ALTER TABLE C:ALTER TABLE Z:I",
         ),
         ("select t::text from t order by a", "T D:(1,4,10) D:(2,8,20) C:SELECT 2 Z:I"),
         ("alter table t add check (b < 100)", "C:ALTER TABLE Z:I"),
