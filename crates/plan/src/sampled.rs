@@ -56,9 +56,7 @@ impl Passing {
         if self.is_complete {
             return hits.max(0.5) / of;
         }
-        let mut clusters: Vec<usize> = self.rows.iter().map(|row| *row as usize / self.cluster_rows).collect();
-        clusters.dedup();
-        match BOUNDS.get(clusters.len()) {
+        match BOUNDS.get(self.clusters()) {
             None => hits / of,
             Some((low, high)) => expected.clamp(low * hits / of, high * hits.max(1.0) / of),
         }
@@ -66,9 +64,12 @@ impl Passing {
 
     /// Whether the share is known from the sample alone.
     pub fn is_sure(&self) -> bool {
-        let mut clusters: Vec<usize> = self.rows.iter().map(|row| *row as usize / self.cluster_rows).collect();
-        clusters.dedup();
-        self.is_complete || clusters.len() >= CLUSTERS_MIN
+        self.is_complete || self.clusters() >= CLUSTERS_MIN
+    }
+
+    /// How many clusters of the sample have rows that pass.
+    fn clusters(&self) -> usize {
+        self.rows.chunk_by(|a, b| *a as usize / self.cluster_rows == *b as usize / self.cluster_rows).count()
     }
 }
 

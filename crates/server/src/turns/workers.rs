@@ -185,6 +185,9 @@ impl<W: World> Turns<W> {
             return;
         }
         let mut away = worker.away.lock();
+        if !is_long(away.since, now) {
+            return;
+        }
         let thread = worker.thread.load(Ordering::Relaxed);
         if !away.is_unbound {
             away.is_unbound = true;
