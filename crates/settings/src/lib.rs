@@ -12,6 +12,7 @@ mod flags;
 mod identifiers;
 #[cfg(test)]
 mod reference;
+mod slots;
 pub mod socket_options;
 pub mod table;
 pub mod value;
@@ -25,24 +26,11 @@ use crate::configuration::{Assignment, Configured, Place};
 use crate::table::{Class, Context, Definition, REPORTED, table};
 use crate::value::Value;
 pub use identifiers::split_identifiers;
+use slots::{Slot, Slots};
 use socket_options::SocketOptions;
 
 /// A setting: its place in the table, or behind the table for settings that clients defined (`name.name`).
 pub type SettingId = usize;
-
-#[derive(Clone, Debug)]
-struct Slot {
-    current: Value,
-    session: Value,
-    /// The value that RESET restores.
-    reset: Value,
-    /// The server's value that the session started from; of the server's own settings, the one that was configured.
-    based_on: Value,
-    /// Where `reset` comes from.
-    source: SettingSource,
-    /// The files have another value, which the next start will use.
-    pending_restart: bool,
-}
 
 /// Where a value comes from, as pg_settings has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,13 +51,6 @@ impl SettingSource {
             _ => None,
         };
         SettingSource { name: place.source(), file }
-    }
-}
-
-impl Slot {
-    fn new(value: Value, source: SettingSource) -> Slot {
-        let [current, session, reset] = std::array::from_fn(|_| value.clone());
-        Slot { current, session, reset, based_on: value, source, pending_restart: false }
     }
 }
 
@@ -98,7 +79,7 @@ struct Level {
 
 #[derive(Debug)]
 pub struct Settings {
-    slots: Vec<Slot>,
+    slots: Slots,
     custom_names: Vec<Arc<str>>,
     levels: Vec<Level>,
     /// Counts changes, so that users of settings know when to read them again, without taking their lock.
@@ -146,14 +127,14 @@ impl Settings {
         }
         let value = self.check(id, value)?;
         if in_force {
-            self.slots[id] = Slot::new(value, SettingSource::of(place));
+            self.slots[id] = Slot::configured(value, place);
         }
         Ok(())
     }
 
     fn defaults() -> Settings {
         Settings {
-            slots: table().defaults.iter().map(|value| Slot::new(value.clone(), SettingSource::named("default"))).collect(),
+            slots: Slots::new(table().defaults.iter().cloned().map(Slot::default).collect()),
             custom_names: Vec::new(),
             levels: vec![Level::default()],
             version: Arc::new(AtomicU64::new(1)),
@@ -226,12 +207,19 @@ impl Settings {
 
     /// Takes over the server's settings as they are now, where the session has not changed them.
     pub fn rebase(&mut self, server: &Settings) {
-        for id in 0..table().definitions.len() {
+        let before = self.slots.share(&server.slots);
+        for (id, before) in before.iter().enumerate() {
             let fixed = matches!(
                 self.context(id),
                 Context::Internal | Context::Postmaster | Context::Backend | Context::SuperuserBackend
             );
             let value = server.value(id);
+            if self.slots.is_shared(id) {
+                if before.based_on == *value {
+                    continue;
+                }
+                self.slots.own(id, before.clone());
+            }
             let slot = &mut self.slots[id];
             slot.pending_restart = server.slots[id].pending_restart;
             if fixed || slot.based_on == *value {
@@ -345,8 +333,7 @@ impl Settings {
         }
         require_custom_name(name)?;
         self.custom_names.push(name.into());
-        self.slots.push(Slot::new(Value::Text("".into()), SettingSource::named("default")));
-        Ok(self.slots.len() - 1)
+        Ok(self.slots.push(Slot::default(Value::Text("".into()))))
     }
 
     pub fn value(&self, id: SettingId) -> &Value {
@@ -732,6 +719,20 @@ mod tests {
             let error = s.set(name, text, Scope::Session).unwrap_err();
             assert_eq!((error.sqlstate().as_str(), error.message()), (state, message));
         }
+    }
+
+    #[test]
+    fn sessions_share_what_they_have_not_changed() {
+        let server = Settings::server(&[("work_mem".into(), "1MB".into()), ("my.own".into(), "x".into())]).unwrap();
+        let (mut first, second) = (server.for_session(true), server.for_session(true));
+        first.set("work_mem", "2MB", Scope::Session).unwrap();
+        first.set("my.own", "y", Scope::Session).unwrap();
+        first.set("my.other", "z", Scope::Session).unwrap();
+        assert_eq!(["work_mem", "my.own", "my.other"].map(|name| show(&first, name)), ["2MB", "y", "z"]);
+        assert_eq!([show(&second, "work_mem"), show(&second, "my.own")], ["1MB", "x"]);
+        assert_eq!([show(&server, "work_mem"), show(&server, "my.own")], ["1MB", "x"]);
+        assert_eq!(second.find("my.other"), None);
+        assert_eq!(first.ids().len(), second.ids().len() + 1);
     }
 
     #[test]
