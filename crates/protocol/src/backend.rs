@@ -110,6 +110,14 @@ impl Output {
         }
     }
 
+    /// Frees the memory of an answer that was sent, if it is more than most answers need.
+    pub fn rest(&mut self) {
+        const RESTING_BYTES_MAX: usize = 16 << 10;
+        if self.bytes.is_empty() && self.bytes.capacity() > RESTING_BYTES_MAX {
+            self.bytes = Vec::new();
+        }
+    }
+
     /// Takes back a message that was begun and not ended, because a value of it could not be written.
     pub fn abandon_open(&mut self) {
         self.bytes.truncate(self.complete);

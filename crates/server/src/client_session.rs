@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use melba_sql::session::{STACK_BYTES, Session};
 use melba_statement::backends::Backends;
-use melba_statement::client::Client as _;
 use melba_statement::context::SessionState;
 use melba_threads::{Scheduler, priority};
 
@@ -71,7 +70,7 @@ impl Served for ClientSession {
 
     fn send_answer(&mut self) -> bool {
         self.connection.patience().limit(self.session.idle_timeout());
-        let sent = self.connection.flush().is_ok();
+        let sent = self.connection.send_answer().is_ok();
         self.connection.patience().limit(None);
         sent
     }

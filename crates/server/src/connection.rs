@@ -30,6 +30,8 @@ struct Input {
 }
 
 const READ_BYTES: usize = 32 << 10;
+/// What a buffer has at least, and what it keeps while the client is waited for: there may be thousands of clients that do nothing.
+const RESTING_BYTES: usize = 4 << 10;
 /// A buffer that one large message has grown beyond this is freed.
 const KEPT_BYTES_MAX: usize = 1 << 20;
 /// Room for messages up to this length is reserved at once.
@@ -53,6 +55,12 @@ impl Input {
         }
     }
 
+    fn rest(&mut self) {
+        if self.bytes.is_empty() && self.bytes.capacity() > RESTING_BYTES {
+            self.bytes = Vec::new();
+        }
+    }
+
     /// Makes room for a message of `need` bytes.
     fn reserve(&mut self, need: usize) {
         let room = self.bytes.capacity() - self.start;
@@ -62,9 +70,10 @@ impl Input {
         }
         let (have, room) = (self.bytes.len(), self.bytes.capacity());
         if room == have || room - self.start < need {
+            let more = if have == 0 { RESTING_BYTES } else { READ_BYTES };
             // Beyond some megabytes, capacity grows with the bytes received, not with the length field: a client must send a
             // gigabyte to have one allocated.
-            let wanted = need.min(room.saturating_mul(4).max(PROMISED_BYTES_MAX)).max(have + READ_BYTES);
+            let wanted = need.min(room.saturating_mul(4).max(PROMISED_BYTES_MAX)).max(have + more);
             self.bytes.reserve_exact(wanted - have);
         }
     }
@@ -335,7 +344,15 @@ impl Connection {
         }
         if !self.has_answer() {
             self.discard_output();
+            self.output.rest();
         }
+    }
+
+    /// Sends the answer, waiting for the client if it must.
+    pub fn send_answer(&mut self) -> Result<()> {
+        let sent = self.flush();
+        self.output.rest();
+        sent
     }
 
     /// Tells the client that nothing more comes, as far as that needs no waiting.
@@ -354,6 +371,10 @@ impl Connection {
         let turn = self.feed(session, news, hung_up);
         if turn == Turn::Waits {
             self.notify(session);
+            self.input.rest();
+            if self.message.capacity() > RESTING_BYTES {
+                self.message = Vec::new();
+            }
         }
         turn
     }
