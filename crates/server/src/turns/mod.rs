@@ -245,18 +245,28 @@ impl<W: World> Turns<W> {
 
     /// The group to which a connection is to be moved after a turn of this duration, if two checks agree on it.
     ///
-    /// Short turns are served on the client's processor (`Processors`), as long as that leaves the groups about even. Where turns
-    /// are long, even groups count for more.
+    /// Short turns are served on the client's processor (`Processors`), as long as that leaves the groups about even. A client that
+    /// sends its next message without waiting for an answer computes while it is served, and needs that processor itself. Where
+    /// turns are long, even groups count for more.
     fn better_group(&self, seat: &mut Seat<W::Served>, turn: Duration) -> Option<usize> {
         let group = &self.groups[seat.group];
         let even = self.connections().div_ceil(self.groups.len());
-        let best = match turn < SHORT_TURN {
-            true => {
-                let of_client = self.world.processor_of(&seat.served.socket());
-                of_client.filter(|index| self.groups[*index].len() <= even + even / 4)
-            }
-            false if group.len() > even => self.groups.iter().min_by_key(|group| group.len()).map(|group| group.index),
-            false => None,
+        let smallest = |but: Option<usize>| {
+            let others = self.groups.iter().filter(|group| Some(group.index) != but);
+            others.min_by_key(|group| group.len()).map(|group| group.index)
+        };
+        let best = if turn < SHORT_TURN {
+            let of_client = self.world.processor_of(&seat.served.socket());
+            let near = match seat.served.has_answer() {
+                true => of_client,
+                false if of_client == Some(seat.group) => smallest(of_client),
+                false => None,
+            };
+            near.filter(|index| self.groups[*index].len() <= even + even / 4)
+        } else if group.len() > even {
+            smallest(None)
+        } else {
+            None
         };
         seat.preference.agree(best.filter(|index| *index != seat.group))
     }
