@@ -12,8 +12,9 @@ use melba_types::{Batch, ByteStrings, Column, ColumnData, Datum, DbError, Kind, 
 
 use super::Evaluation;
 
-/// Batches of scans are cut so that their values take at most this many bytes when expanded, if there are several.
-const BATCH_BYTES_MAX: usize = 16 << 20;
+/// Batches of scans are cut so that their values take at most this many bytes when expanded, if there are several: few enough that
+/// they are still in the processor's caches when they are sent.
+const BATCH_BYTES_MAX: usize = 1 << 20;
 
 fn damaged(what: impl std::fmt::Display) -> DbError {
     err!(DATA_CORRUPTED, "{what}")
@@ -152,7 +153,8 @@ impl<S: ?Sized> Evaluation<S> {
     }
 
     fn expand_strings(&self, column: &Column, values: &[Datum]) -> Result<ByteStrings> {
-        let mut out = ByteStrings { ends: Vec::with_capacity(values.len()), bytes: Vec::new() };
+        let bytes = values.iter().map(raw_bytes).sum();
+        let mut out = ByteStrings { ends: Vec::with_capacity(values.len()), bytes: Vec::with_capacity(bytes) };
         for (i, value) in values.iter().enumerate() {
             match value {
                 _ if column.is_null(i) => {}
@@ -189,15 +191,21 @@ fn corrupt(inline: &Inline<'_>) -> DbError {
     damaged(format!("compressed {} data is corrupt", inline.method.name()))
 }
 
+/// The bytes of a value in stored form when it is expanded; 0 of other values.
+fn raw_bytes(value: &Datum) -> usize {
+    match value {
+        Datum::Stored(stored) => Stored::parse(stored).map_or(0, |s| s.raw_bytes()),
+        _ => 0,
+    }
+}
+
 /// How many rows from `from` on may be expanded together: one at least.
 pub fn rows_within(batch: &Batch, from: usize) -> usize {
     let mut bytes = 0;
     for i in from..batch.rows {
         for column in &batch.columns {
-            if let ColumnData::Stored(values) = &column.data
-                && let Datum::Stored(stored) = &values[i]
-            {
-                bytes += Stored::parse(stored).map_or(0, |s| s.raw_bytes());
+            if let ColumnData::Stored(values) = &column.data {
+                bytes += raw_bytes(&values[i]);
             }
         }
         if bytes > BATCH_BYTES_MAX {
