@@ -41,7 +41,7 @@ pub enum Target<'a> {
 }
 
 /// A list of type OIDs.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Oids<'a>(&'a [u8]);
 
 impl<'a> Oids<'a> {

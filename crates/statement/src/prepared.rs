@@ -89,6 +89,20 @@ pub fn shape_changed() -> DbError {
 pub struct BoundStatement {
     pub prepared: Arc<Prepared>,
     pub parameters: Arc<[Datum]>,
+    /// The text that was sent, of a statement that stands for all texts of its form: its literals are the parameters.
+    pub text: Option<Arc<str>>,
+}
+
+impl BoundStatement {
+    pub fn new(prepared: Arc<Prepared>, parameters: Arc<[Datum]>) -> BoundStatement {
+        BoundStatement { prepared, parameters, text: None }
+    }
+
+    /// The text positions of errors refer to.
+    pub fn source(&self) -> Arc<str> {
+        let own = || self.prepared.statement.as_ref().map_or_else(|| "".into(), |s| Arc::clone(&s.source));
+        self.text.clone().unwrap_or_else(own)
+    }
 }
 
 /// Parameters and name of a bound portal, kept while statements are logged.
@@ -125,12 +139,14 @@ pub(super) type NamedStatements = Mutex<HashMap<String, Arc<Prepared>>>;
 /// Prepared statements by name. Named ones are in the session's shared state, where functions find them.
 pub struct PreparedStatements {
     unnamed: Option<Arc<Prepared>>,
+    /// The literals of the unnamed one, if it stands for all texts of its form.
+    literals: Option<BoundStatement>,
     named: Arc<NamedStatements>,
 }
 
 impl PreparedStatements {
     pub fn new(named: Arc<NamedStatements>) -> PreparedStatements {
-        PreparedStatements { unnamed: None, named }
+        PreparedStatements { unnamed: None, literals: None, named }
     }
 
     pub fn get(&self, name: &str) -> Option<Arc<Prepared>> {
@@ -140,18 +156,33 @@ impl PreparedStatements {
     /// Adds a statement, or replaces it.
     pub fn insert(&mut self, name: &str, prepared: Arc<Prepared>) {
         if name.is_empty() {
-            self.unnamed = Some(prepared);
+            (self.unnamed, self.literals) = (Some(prepared), None);
         } else {
             self.named.lock().insert(name.to_owned(), prepared);
         }
     }
 
+    /// Makes a text with its literals the unnamed statement. It has no parameters for the client.
+    pub fn insert_literals(&mut self, bound: BoundStatement) {
+        self.unnamed = Some(Arc::clone(&bound.prepared));
+        self.literals = Some(bound);
+    }
+
+    /// What a statement of this name is bound to by its own literals.
+    pub fn literals(&self, name: &str) -> Option<&BoundStatement> {
+        self.literals.as_ref().filter(|_| name.is_empty())
+    }
+
     pub fn remove(&mut self, name: &str) -> Option<Arc<Prepared>> {
-        if name.is_empty() { self.unnamed.take() } else { self.named.lock().remove(name) }
+        if !name.is_empty() {
+            return self.named.lock().remove(name);
+        }
+        self.literals = None;
+        self.unnamed.take()
     }
 
     pub fn clear(&mut self) {
-        self.unnamed = None;
+        (self.unnamed, self.literals) = (None, None);
         self.named.lock().clear();
     }
 }

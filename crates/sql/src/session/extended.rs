@@ -19,6 +19,7 @@ use melba_types::BATCH_ROWS;
 
 use super::Session;
 use super::cache::{self, Cached};
+use super::literals::bind_literals;
 use super::measured::{Measured, begin_measure, end_measure, rows_of};
 use super::run::{check_block, copy_in, copy_out, prepare_statement, send_row_description, send_rows, start_bound};
 use super::session_statement::utility_columns;
@@ -38,15 +39,43 @@ pub(super) fn parse_message(
         session.prepared.remove("");
     }
     session.tell_lexical_notices(text);
-    let mut key = std::mem::take(&mut session.normalized.key);
-    cache::parse_key(text, types.iter(), &mut key);
-    let result = parse_known(session, &key, name, text, types);
-    session.normalized.key = key;
-    result?;
+    let may_share = name.is_empty() && types.iter().next().is_none() && may_share_form(session, text);
+    match if may_share { bind_literals(session, text)? } else { None } {
+        Some(bound) => session.prepared.insert_literals(bound),
+        None => prepare_text(session, name, text, types)?,
+    }
     session.send_notices(client);
     session.end_logged_parse(name);
     client.output().parse_complete();
     Ok(())
+}
+
+/// A text without parameters may stand for all that differ from it in their literals, as a query string may. Texts that are logged
+/// are not: the log has each step of theirs.
+fn may_share_form(session: &mut Session, text: &str) -> bool {
+    session.block != Block::Failed
+        && session.derived.log.is_quiet
+        && !text.contains('$')
+        && with_key(session, text, std::iter::empty(), |session, key| session.cache.get(key).is_none())
+}
+
+/// Parse of a text that stands for itself.
+fn prepare_text(session: &mut Session, name: &str, text: &str, types: Oids<'_>) -> Result<()> {
+    with_key(session, text, types.iter(), |session, key| parse_known(session, key, name, text, types))
+}
+
+/// Calls `of` with the cache's key of a text.
+fn with_key<T>(
+    session: &mut Session,
+    text: &str,
+    types: impl Iterator<Item = Oid>,
+    of: impl FnOnce(&mut Session, &[u8]) -> T,
+) -> T {
+    let mut key = std::mem::take(&mut session.normalized.key);
+    cache::parse_key(text, types, &mut key);
+    let result = of(session, &key);
+    session.normalized.key = key;
+    result
 }
 
 /// Parse, with the cache entry of its key.
@@ -100,7 +129,12 @@ pub(super) fn find_prepared(session: &Session, name: &str) -> Result<Arc<Prepare
 pub(super) fn bind_message(session: &mut Session, bind: &Bind<'_>, client: &mut dyn Client) -> Result<()> {
     session.begin_logging();
     let mut prepared = find_prepared(session, bind.statement)?;
-    session.set_source_of(&prepared);
+    let literals = session.prepared.literals(bind.statement).cloned();
+    match &literals {
+        Some(literals) => session.set_source(&literals.source()),
+        None => session.set_source_of(&prepared),
+    }
+    let types = if literals.is_some() { &[] } else { &prepared.parameter_types[..] };
     session.start_command()?;
     if bind.parameter_formats.len() > 1 && bind.parameter_formats.len() != bind.parameters.len() {
         bail!(
@@ -110,17 +144,17 @@ pub(super) fn bind_message(session: &mut Session, bind: &Bind<'_>, client: &mut 
             bind.parameters.len()
         );
     }
-    if bind.parameters.len() != prepared.parameter_types.len() {
+    if bind.parameters.len() != types.len() {
         bail!(
             PROTOCOL_VIOLATION,
             "bind message supplies {} parameters, but prepared statement \"{}\" requires {}",
             bind.parameters.len(),
             bind.statement,
-            prepared.parameter_types.len()
+            types.len()
         );
     }
     let ends_block = prepared.statement.as_ref().is_some_and(|s| allowed(&s.node) == Allowed::FailedBlock);
-    if session.block == Block::Failed && !(ends_block && prepared.parameter_types.is_empty()) {
+    if session.block == Block::Failed && !(ends_block && types.is_empty()) {
         return Err(aborted());
     }
     if !bind.portal.is_empty() && session.state.portals.contains(bind.portal) {
@@ -128,7 +162,7 @@ pub(super) fn bind_message(session: &mut Session, bind: &Bind<'_>, client: &mut 
     }
     // Domains read the transaction, and 'now' its start.
     session.renew_context();
-    let parameters = session.lend(client, |session| read_parameters(session, bind, &prepared.parameter_types))?;
+    let parameters = session.lend(client, |session| read_parameters(session, bind, types))?;
     prepared = session.lend(client, |session| revalidate(session, bind.statement, prepared))?;
     prepared.compiled.check_constants()?;
     // The columns of FETCH and EXECUTE are known by now, if they were not at Parse.
@@ -150,11 +184,15 @@ pub(super) fn bind_message(session: &mut Session, bind: &Bind<'_>, client: &mut 
     let parameters: Arc<[Datum]> = parameters.into();
     let bound = BoundName::of(&session.derived.log, bind.statement, &prepared, &parameters);
     session.end_logged_bind(bind.portal, bound.as_deref());
+    let statement = match literals {
+        Some(literals) if Arc::ptr_eq(&literals.prepared, &prepared) => literals,
+        _ => BoundStatement::new(prepared, parameters),
+    };
     let portal = Portal {
         bound,
         columns,
         formats,
-        state: PortalState::Ready(BoundStatement { prepared, parameters }),
+        state: PortalState::Ready(statement),
         hold: false,
         declared: None,
         held: false,
@@ -198,7 +236,8 @@ pub(super) fn describe_message(session: &mut Session, target: Target<'_>, client
         Target::Statement(name) => {
             let prepared = find_prepared(session, name)?;
             check_describable(session, prepared.columns.as_deref())?;
-            client.output().parameter_description(&prepared.parameter_types);
+            let is_bound = session.prepared.literals(name).is_some();
+            client.output().parameter_description(if is_bound { &[] } else { &prepared.parameter_types });
             let prepared = revalidate(session, name, prepared)?;
             describe_columns(session, prepared.columns.as_deref(), &[], client)
         }
@@ -240,7 +279,7 @@ pub(super) fn execute_portal_message(session: &mut Session, name: &str, max_rows
     }
     let (is_fetch, ends_block) = match &portal.state {
         PortalState::Ready(bound) => {
-            session.set_source_of(&bound.prepared);
+            session.set_source(&bound.source());
             (false, bound.prepared.statement.as_ref().is_some_and(|s| allowed(&s.node) == Allowed::FailedBlock))
         }
         _ => (true, false),
@@ -375,12 +414,21 @@ pub(super) fn revalidate(session: &mut Session, name: &str, prepared: Arc<Prepar
     if session.block == Block::Failed || prepared.compiled.is_current(session.context()) {
         return Ok(prepared);
     }
-    let mut fresh = prepare_statement(session, prepared.statement.clone(), &prepared.parameter_types)?;
+    let fresh = match session.prepared.literals(name).cloned() {
+        // The literals may have other types now.
+        Some(literals) => {
+            prepare_text(session, name, &literals.source(), Oids::default())?;
+            find_prepared(session, name)?
+        }
+        None => {
+            let mut fresh = prepare_statement(session, prepared.statement.clone(), &prepared.parameter_types)?;
+            (fresh.from_sql, fresh.prepared_at) = (prepared.from_sql, prepared.prepared_at);
+            Arc::new(fresh)
+        }
+    };
     if !fresh.has_shape_of(&prepared) {
         return Err(shape_changed());
     }
-    (fresh.from_sql, fresh.prepared_at) = (prepared.from_sql, prepared.prepared_at);
-    let fresh = Arc::new(fresh);
     session.prepared.insert(name, fresh.clone());
     Ok(fresh)
 }

@@ -49,7 +49,11 @@ fn bind_normalized(session: &mut Session, text: &str, normalized: &Normalized) -
         },
     };
     let parameters = literal_values(session, text, normalized, &prepared);
-    Ok(parameters.map(|parameters| BoundStatement { prepared, parameters: parameters.into() }))
+    Ok(parameters.map(|parameters| BoundStatement {
+        prepared,
+        parameters: parameters.into(),
+        text: Some(session.source.clone()),
+    }))
 }
 
 /// Analyzes a text with its literals as parameters, and caches the result.

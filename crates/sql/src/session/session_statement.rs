@@ -187,7 +187,7 @@ fn run_execute(session: &mut Session, execute: &ExecuteStmt) -> Result<Outcome> 
     let parameters = values::evaluate(session.context(), &execute.params, &prepared.parameter_types)?;
     // Positions of errors refer to the prepared text, which the client did not just send.
     session.set_source_of(&prepared);
-    start_bound(session, BoundStatement { prepared, parameters: parameters.into() })
+    start_bound(session, BoundStatement::new(prepared, parameters.into()))
 }
 
 fn run_discard(session: &mut Session, mode: DiscardMode) -> Result<Outcome> {

@@ -48,7 +48,7 @@ pub(super) fn simple_query(session: &mut Session, text: &str, client: &mut dyn C
         }
         session.state.interrupt.check()?;
         let prepared = session.lend(client, |session| prepare_simple(session, &parsed, statement, known.take()))?;
-        let tag = run_simple(session, BoundStatement { prepared, parameters: Arc::from([]) }, client)?;
+        let tag = run_simple(session, BoundStatement::new(prepared, Arc::from([])), client)?;
         if i == last {
             session.end_implicit_block();
             session.lend(client, Session::finish_command)?;

@@ -1,6 +1,7 @@
 //! Sessions driven by messages, without sockets: the client's messages and the types of the answers.
 
 mod seen;
+mod shared_forms;
 
 use std::sync::Arc;
 
