@@ -2,7 +2,7 @@
 
 use melba_fmgr::Session as _;
 use melba_fmgr::{FormatSettings, io};
-use melba_types::{Datum, Oid, Result};
+use melba_types::{Datum, DbError, Oid, Result, err};
 
 use super::context::StatementContext;
 
@@ -69,4 +69,17 @@ fn quoted(text: &str, max: Option<usize>) -> String {
     let shown = &text[..cut.unwrap_or(text.len())];
     let dots = if cut.is_some() { "..." } else { "" };
     format!("'{}{dots}'", shown.replace('\'', "''"))
+}
+
+/// An error of a binary value; extra bytes behind the value are reported with the value's place.
+pub fn too_long(mut error: DbError, place: &str) -> DbError {
+    if error.message() == "incorrect binary data format" {
+        error.fields_mut().message.push_str(&format!(" in {place}"));
+    }
+    error
+}
+
+/// The error for a format code that does not exist.
+pub fn unknown_format(code: i16) -> DbError {
+    err!(INVALID_PARAMETER_VALUE, "unsupported format code: {code}")
 }

@@ -4,10 +4,8 @@ use melba_fmgr::FormatSettings;
 use melba_protocol::{Format, Output};
 use melba_statement::client::Client;
 use melba_statement::outcome::ResultColumn;
-use melba_statement::value_io::ValueIo;
+use melba_statement::value_io::{ValueIo, unknown_format};
 use melba_types::{Batch, Column, ColumnData, Datum, Oid, Result, float, oids};
-
-use super::extended::unknown_format;
 
 /// Longer values are not copied into the output.
 const LONG_BYTES_MIN: usize = 64 << 10;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_fmgr::Session as _;
-use melba_protocol::frontend::{Oids, parameter_place};
+use melba_protocol::frontend::parameter_place;
 use melba_protocol::{Bind, Format, Target};
 use melba_types::{Datum, DbError, Oid, Result, bail, err};
 use pg_query::NodeEnum;
@@ -12,119 +12,16 @@ use melba_parse::command::{Allowed, allowed};
 use melba_statement::client::Client;
 use melba_statement::outcome::{Outcome, ResultColumn, StoredRows};
 use melba_statement::portal::{Portal, PortalRows, PortalState, Rewind};
-use melba_statement::prepared::{BoundName, BoundStatement, Prepared, shape_changed};
+use melba_statement::prepared::{BoundName, BoundStatement};
 use melba_statement::transaction::{Block, aborted};
-use melba_statement::value_io::ValueIo;
+use melba_statement::value_io::{ValueIo, too_long, unknown_format};
 use melba_types::BATCH_ROWS;
 
 use super::Session;
-use super::cache::{self, Cached};
-use super::literals::bind_literals;
 use super::measured::{Measured, begin_measure, end_measure, rows_of};
-use super::run::{check_block, copy_in, copy_out, prepare_statement, send_row_description, send_rows, start_bound};
-use super::session_statement::utility_columns;
-
-pub(super) fn parse_message(
-    session: &mut Session,
-    name: &str,
-    text: &str,
-    types: Oids<'_>,
-    client: &mut dyn Client,
-) -> Result<()> {
-    session.begin_logging();
-    session.set_source(&text.into());
-    session.start_command()?;
-    if name.is_empty() {
-        // The old one is dropped even if this one fails.
-        session.prepared.remove("");
-    }
-    session.tell_lexical_notices(text);
-    let may_share = name.is_empty() && types.iter().next().is_none() && may_share_form(session, text);
-    match if may_share { bind_literals(session, text)? } else { None } {
-        Some(bound) => session.prepared.insert_literals(bound),
-        None => prepare_text(session, name, text, types)?,
-    }
-    session.send_notices(client);
-    session.end_logged_parse(name);
-    client.output().parse_complete();
-    Ok(())
-}
-
-/// A text without parameters may stand for all that differ from it in their literals, as a query string may. Texts that are logged
-/// are not: the log has each step of theirs.
-fn may_share_form(session: &mut Session, text: &str) -> bool {
-    session.block != Block::Failed
-        && session.derived.log.is_quiet
-        && !text.contains('$')
-        && with_key(session, text, std::iter::empty(), |session, key| session.cache.get(key).is_none())
-}
-
-/// Parse of a text that stands for itself.
-fn prepare_text(session: &mut Session, name: &str, text: &str, types: Oids<'_>) -> Result<()> {
-    with_key(session, text, types.iter(), |session, key| parse_known(session, key, name, text, types))
-}
-
-/// Calls `of` with the cache's key of a text.
-fn with_key<T>(
-    session: &mut Session,
-    text: &str,
-    types: impl Iterator<Item = Oid>,
-    of: impl FnOnce(&mut Session, &[u8]) -> T,
-) -> T {
-    let mut key = std::mem::take(&mut session.normalized.key);
-    cache::parse_key(text, types, &mut key);
-    let result = of(session, &key);
-    session.normalized.key = key;
-    result
-}
-
-/// Parse, with the cache entry of its key.
-fn parse_known(session: &mut Session, key: &[u8], name: &str, text: &str, types: Oids<'_>) -> Result<()> {
-    let (parsed, known) = match session.cache.get(key) {
-        Some(Cached::Query { parsed, prepared }) => (parsed.clone(), prepared.clone()),
-        _ => (Arc::new(session.parse_text(text)?), None),
-    };
-    if parsed.statements.len() > 1 {
-        bail!(SYNTAX_ERROR, "cannot insert multiple commands into a prepared statement");
-    }
-    let statement = parsed.statements.first();
-    if let Some(statement) = statement {
-        check_block(session, statement)?;
-    }
-    // Named statements are shown with their own time and counts.
-    let known = known.filter(|p| name.is_empty() && p.compiled.is_for(session.context()));
-    let prepared = match known {
-        Some(prepared) => prepared,
-        None => {
-            let types: Vec<Oid> = types.iter().collect();
-            let catalog = session.current_catalog();
-            if let Some(ty) = types.iter().find(|ty| ty.is_valid() && catalog.type_(**ty).is_none()) {
-                bail!(INTERNAL_ERROR, "cache lookup failed for type {ty}");
-            }
-            let prepared = Arc::new(prepare_statement(session, statement.cloned(), &types)?);
-            let reusable = prepared.compiled.is_reusable() && name.is_empty();
-            session.cache.put(key, Cached::Query { parsed, prepared: reusable.then(|| prepared.clone()) });
-            prepared
-        }
-    };
-    if !name.is_empty() && session.prepared.get(name).is_some() {
-        bail!(DUPLICATE_PSTATEMENT, "prepared statement \"{name}\" already exists");
-    }
-    session.prepared.insert(name, prepared);
-    Ok(())
-}
-
-pub(super) fn find_prepared(session: &Session, name: &str) -> Result<Arc<Prepared>> {
-    match session.prepared.get(name) {
-        Some(prepared) => Ok(prepared),
-        None if name.is_empty() => Err(err!(UNDEFINED_PSTATEMENT, "unnamed prepared statement does not exist")),
-        None => {
-            let error = err!(UNDEFINED_PSTATEMENT, "prepared statement \"{name}\" does not exist");
-            // Clients prepare again when they see it.
-            Err(error.routine("FetchPreparedStatement"))
-        }
-    }
-}
+use super::parsing::{find_prepared, revalidate};
+use super::preparation::utility_columns;
+use super::run::{copy_in, copy_out, send_row_description, send_rows, start_bound};
 
 pub(super) fn bind_message(session: &mut Session, bind: &Bind<'_>, client: &mut dyn Client) -> Result<()> {
     session.begin_logging();
@@ -136,23 +33,7 @@ pub(super) fn bind_message(session: &mut Session, bind: &Bind<'_>, client: &mut 
     }
     let types = if literals.is_some() { &[] } else { &prepared.parameter_types[..] };
     session.start_command()?;
-    if bind.parameter_formats.len() > 1 && bind.parameter_formats.len() != bind.parameters.len() {
-        bail!(
-            PROTOCOL_VIOLATION,
-            "bind message has {} parameter formats but {} parameters",
-            bind.parameter_formats.len(),
-            bind.parameters.len()
-        );
-    }
-    if bind.parameters.len() != types.len() {
-        bail!(
-            PROTOCOL_VIOLATION,
-            "bind message supplies {} parameters, but prepared statement \"{}\" requires {}",
-            bind.parameters.len(),
-            bind.statement,
-            types.len()
-        );
-    }
+    check_parameter_count(bind, types.len())?;
     let ends_block = prepared.statement.as_ref().is_some_and(|s| allowed(&s.node) == Allowed::FailedBlock);
     if session.block == Block::Failed && !(ends_block && types.is_empty()) {
         return Err(aborted());
@@ -203,6 +84,28 @@ pub(super) fn bind_message(session: &mut Session, bind: &Bind<'_>, client: &mut 
     };
     session.state.portals.insert(bind.portal.to_owned(), portal);
     client.output().bind_complete();
+    Ok(())
+}
+
+/// 08P01 unless the message has a value for each parameter.
+fn check_parameter_count(bind: &Bind<'_>, required: usize) -> Result<()> {
+    if bind.parameter_formats.len() > 1 && bind.parameter_formats.len() != bind.parameters.len() {
+        bail!(
+            PROTOCOL_VIOLATION,
+            "bind message has {} parameter formats but {} parameters",
+            bind.parameter_formats.len(),
+            bind.parameters.len()
+        );
+    }
+    if bind.parameters.len() != required {
+        bail!(
+            PROTOCOL_VIOLATION,
+            "bind message supplies {} parameters, but prepared statement \"{}\" requires {}",
+            bind.parameters.len(),
+            bind.statement,
+            required
+        );
+    }
     Ok(())
 }
 
@@ -407,43 +310,6 @@ pub(super) fn close_message(session: &mut Session, target: Target<'_>, client: &
         }
     }
     client.output().close_complete();
-}
-
-/// Analyzes a prepared statement again when the catalog changed under it. Its result must keep its shape.
-pub(super) fn revalidate(session: &mut Session, name: &str, prepared: Arc<Prepared>) -> Result<Arc<Prepared>> {
-    if session.block == Block::Failed || prepared.compiled.is_current(session.context()) {
-        return Ok(prepared);
-    }
-    let fresh = match session.prepared.literals(name).cloned() {
-        // The literals may have other types now.
-        Some(literals) => {
-            prepare_text(session, name, &literals.source(), Oids::default())?;
-            find_prepared(session, name)?
-        }
-        None => {
-            let mut fresh = prepare_statement(session, prepared.statement.clone(), &prepared.parameter_types)?;
-            (fresh.from_sql, fresh.prepared_at) = (prepared.from_sql, prepared.prepared_at);
-            Arc::new(fresh)
-        }
-    };
-    if !fresh.has_shape_of(&prepared) {
-        return Err(shape_changed());
-    }
-    session.prepared.insert(name, fresh.clone());
-    Ok(fresh)
-}
-
-/// An error of a binary value; extra bytes behind the value are reported with the value's place.
-pub(super) fn too_long(mut error: DbError, place: &str) -> DbError {
-    if error.message() == "incorrect binary data format" {
-        error.fields_mut().message.push_str(&format!(" in {place}"));
-    }
-    error
-}
-
-/// The error for a format code that does not exist.
-pub(super) fn unknown_format(code: i16) -> DbError {
-    err!(INVALID_PARAMETER_VALUE, "unsupported format code: {code}")
 }
 
 fn no_portal(name: &str) -> DbError {

@@ -8,12 +8,11 @@ use melba_statement::client::Client;
 use melba_statement::context::StatementContext;
 use melba_statement::large_objects::{call_large_object, is_large_object_function};
 use melba_statement::transaction::{Block, aborted};
-use melba_statement::value_io::ValueIo;
+use melba_statement::value_io::{ValueIo, too_long, unknown_format};
 use melba_statement::values;
 use melba_types::{Datum, DbError, Oid, Result, bail, err};
 
 use super::Session;
-use super::extended::{too_long, unknown_format};
 
 /// Calls the function and sends its result.
 pub(super) fn function_call(session: &mut Session, message: &Message<'_>, client: &mut dyn Client) -> Result<()> {

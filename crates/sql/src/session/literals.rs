@@ -14,7 +14,7 @@ use pg_query::NodeEnum;
 
 use super::Session;
 use super::cache::Cached;
-use super::run::{check_block, prepare_statement};
+use super::preparation::{check_block, prepare_statement};
 
 /// The plan shared by texts of this form, bound to this text's literals; `None` when the text stands for itself.
 ///

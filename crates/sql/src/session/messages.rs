@@ -9,8 +9,9 @@ use melba_statement::client::Client;
 use melba_statement::transaction::Block;
 use melba_types::{DbError, Result, Severity, SqlState, err, limits};
 
-use super::extended::{bind_message, close_message, describe_message, execute_portal_message, parse_message};
+use super::extended::{bind_message, close_message, describe_message, execute_portal_message};
 use super::function_call::function_call;
+use super::parsing::parse_message;
 use super::simple::simple_query;
 use super::{Flow, Session, traces};
 

@@ -20,6 +20,8 @@ mod login;
 mod measured;
 mod messages;
 mod notifications;
+mod parsing;
+mod preparation;
 mod procedure_transactions;
 mod run;
 mod server_settings;

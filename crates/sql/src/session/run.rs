@@ -1,70 +1,24 @@
 //! Runs one statement: analysis, execution by the session itself or through `pipeline`, and sending its result.
 
-use std::sync::Arc;
-
 use melba_protocol::Format;
 use melba_protocol::backend::FieldDescription;
-use melba_types::{DbError, Oid, Result, SqlState};
+use melba_types::{DbError, Result, SqlState};
 use pg_query::NodeEnum;
 
-use melba_parse::Statement;
 use melba_parse::command::{Allowed, allowed, is_session_statement};
 use melba_statement::client::Client;
 use melba_statement::outcome::{CopyIn, CopyOut, Outcome, ResultColumn, RowSource, Tag};
-use melba_statement::planned::Compiled;
 use melba_statement::portal::{PortalRows, Rewind};
-use melba_statement::prepared::{BoundStatement, Prepared, nested};
-use melba_statement::transaction::{Block, aborted};
+use melba_statement::prepared::BoundStatement;
 use melba_statement::value_io::ValueIo;
 use melba_statement::{command, pipeline, routine};
 
 use super::Session;
 use super::detach;
 use super::encode::RowEncoder;
+use super::preparation::check_block;
 use super::procedure_transactions::transaction_control;
-use super::session_statement;
-use super::session_statement::{run_utility, utility_columns};
-
-/// In a failed block only the statements that end it may run.
-pub(super) fn check_block(session: &Session, statement: &Statement) -> Result<()> {
-    if session.block != Block::Failed || allowed(&statement.node) == Allowed::FailedBlock { Ok(()) } else { Err(aborted()) }
-}
-
-/// Analyzes a statement. `parameter_types` as declared, 0 for "find out".
-pub(super) fn prepare_statement(
-    session: &mut Session,
-    statement: Option<Arc<Statement>>,
-    parameter_types: &[Oid],
-) -> Result<Prepared> {
-    let mut prepared = Prepared {
-        statement: None,
-        parameter_types: parameter_types.to_vec(),
-        columns: None,
-        compiled: Compiled::default(),
-        from_sql: false,
-        prepared_at: session.statement_start,
-        executions: Default::default(),
-    };
-    let Some(statement) = statement else { return Ok(prepared) };
-    if let NodeEnum::DeclareCursorStmt(declare) = &statement.node {
-        // Its parameters are those of its query.
-        let query = nested(declare.query.as_deref().and_then(|q| q.node.as_ref()), &statement)?;
-        prepared.parameter_types = prepare_statement(session, Some(query), parameter_types)?.parameter_types;
-    } else if is_session_statement(&statement.node) {
-        session_statement::refuse_parameters(&statement)?;
-        prepared.columns = utility_columns(session, &statement)?;
-    } else {
-        if let Some(transaction) = &mut session.transaction {
-            transaction.used = true;
-        }
-        let analyzed = pipeline::analyze(session.context(), &statement, parameter_types)?;
-        prepared.parameter_types = analyzed.parameter_types;
-        prepared.columns = analyzed.columns;
-        prepared.compiled = analyzed.compiled;
-    }
-    prepared.statement = Some(statement);
-    Ok(prepared)
-}
+use super::session_statement::run_utility;
 
 /// Runs a statement up to its first row, or to its end when it has none.
 pub(super) fn start_bound(session: &mut Session, bound: BoundStatement) -> Result<Outcome> {

@@ -12,36 +12,24 @@ use melba_parse::Statement;
 use melba_parse::command::is_query;
 use melba_statement::cursor::declare_cursor;
 use melba_statement::named_statements::check_prepare;
-use melba_statement::outcome::{Outcome, ResultColumn};
+use melba_statement::outcome::Outcome;
 use melba_statement::portal::{Portal, PortalRows, PortalState, Rewind};
 use melba_statement::portals::no_cursor;
 use melba_statement::prepared::BoundStatement;
-use melba_statement::set::{modes_of, run_show, show_columns};
+use melba_statement::set::{modes_of, run_show};
 use melba_statement::transaction::{Block, require_block};
 use melba_statement::{command, execution, pipeline, planning, values};
 
 use super::Session;
-use super::extended::{find_prepared, revalidate};
-use super::run::{prepare_statement, start_bound};
+use super::parsing::{find_prepared, revalidate};
+use super::preparation::prepare_statement;
+use super::run::start_bound;
 use super::server_settings::run_alter_system;
 use super::session_set::{run_set, switch_user_to_default};
 use super::two_phase::{run_commit_prepared, run_prepare_transaction, run_rollback_prepared};
 
 fn done(tag: &str) -> Result<Outcome> {
     Ok(Outcome::Done { tag: tag.to_owned() })
-}
-
-/// Columns of a session statement's result.
-pub(super) fn utility_columns(session: &Session, statement: &Statement) -> Result<Option<Arc<[ResultColumn]>>> {
-    match &statement.node {
-        NodeEnum::VariableShowStmt(show) => show_columns(&session.context, show).map(Some),
-        // A missing object is reported when the statement runs.
-        NodeEnum::ExecuteStmt(execute) => Ok(session.prepared.get(&execute.name).and_then(|p| p.columns.clone())),
-        NodeEnum::FetchStmt(fetch) if !fetch.ismove => {
-            Ok(session.state.portals.shape(&fetch.portalname).and_then(|(columns, _)| columns))
-        }
-        _ => Ok(None),
-    }
 }
 
 pub(super) fn run_utility(
@@ -216,15 +204,6 @@ fn run_discard(session: &mut Session, mode: DiscardMode) -> Result<Outcome> {
             pipeline::discard(session.context(), mode)?;
             done("DISCARD TEMP")
         }
-    }
-}
-
-/// The grammar takes a parameter where PostgreSQL's does not.
-pub(super) fn refuse_parameters(statement: &Statement) -> Result<()> {
-    let NodeEnum::VariableSetStmt(set) = &statement.node else { return Ok(()) };
-    match set.args.iter().find_map(|arg| if let Some(NodeEnum::ParamRef(p)) = &arg.node { Some(p) } else { None }) {
-        Some(p) => Err(err!(SYNTAX_ERROR, "syntax error at or near \"${}\"", p.number).at(p.location)),
-        None => Ok(()),
     }
 }
 

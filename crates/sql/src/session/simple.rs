@@ -14,7 +14,8 @@ use super::Session;
 use super::cache::Cached;
 use super::literals::bind_literals;
 use super::measured::{begin_measure, end_measure, rows_of};
-use super::run::{check_block, copy_in, copy_out, prepare_statement, send_result, send_row_description, start_bound};
+use super::preparation::{check_block, prepare_statement};
+use super::run::{copy_in, copy_out, send_result, send_row_description, start_bound};
 
 pub(super) fn simple_query(session: &mut Session, text: &str, client: &mut dyn Client) -> Result<()> {
     // The unnamed statement and portal last until the next Query message.
