@@ -152,7 +152,7 @@ fn computed_entries(
     let mut rows = scan_rows(ddl, target.tree, target.relation.columns.len(), &target.missing, view)?;
     let mut key = Vec::new();
     let mut done = 0;
-    while let Some(batch) = rows.next()? {
+    while let Some(batch) = rows.next_batch()? {
         ctx.check_interrupt()?;
         done += batch.len() as i64;
         entries.progress.set(figures::ROWS_DONE, done);

@@ -382,7 +382,7 @@ pub fn leaf_beyond_bounds(ddl: &Ddl<'_>, partition: Oid) -> Result<Option<Arc<Re
         let (target, ctx) = (table_target(ddl, leaf)?, exec_context(ddl));
         let (view, _pin) = ddl.tx().engine.latest_view();
         let mut rows = scan_rows(ddl, target.tree, relation.columns.len(), &target.missing, view)?;
-        while let Some(batch) = rows.next()? {
+        while let Some(batch) = rows.next_batch()? {
             ctx.check_interrupt()?;
             for (_, row) in batch {
                 for check in &target.partition {

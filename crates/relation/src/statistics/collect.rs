@@ -221,7 +221,7 @@ fn read_member(
     let missing: Vec<Datum> = table.columns.iter().map(|c| c.missing.clone()).collect();
     let (view, _pin) = ddl.tx().engine.latest_view();
     let mut rows = scan_rows(ddl, tree, table.columns.len(), &missing, view)?;
-    while let Some(batch) = rows.next()? {
+    while let Some(batch) = rows.next_batch()? {
         ctx.check_interrupt()?;
         for (_, row) in batch {
             let Some(place) = reservoir.place() else { continue };

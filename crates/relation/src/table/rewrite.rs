@@ -42,7 +42,7 @@ pub fn fill_new_column(ddl: &Ddl<'_>, table: Oid, column: usize) -> Result<()> {
     }
     let builder = TargetBuilder { catalog: &catalog, session: ddl.session() };
     let target = builder.table(table)?;
-    if is_domain && scan_rows(ddl, target.tree, 0, &[], ddl.tx().engine.latest_view().0)?.next()?.is_none() {
+    if is_domain && scan_rows(ddl, target.tree, 0, &[], ddl.tx().engine.latest_view().0)?.next_batch()?.is_none() {
         // A domain may refuse a value that no row gets.
         return Ok(());
     }
@@ -71,7 +71,7 @@ pub fn fill_new_column(ddl: &Ddl<'_>, table: Oid, column: usize) -> Result<()> {
     let sequence = owned_sequence(ddl, &*topmost(ddl, &relation)?, &definition.name);
     let (view, _pin) = ddl.tx().engine.latest_view();
     let mut rows = scan_rows(ddl, target.tree, relation.columns.len(), &target.missing, view)?;
-    while let Some(batch) = rows.next()? {
+    while let Some(batch) = rows.next_batch()? {
         for (id, mut row) in batch {
             row[column] = match (&default, &sequence) {
                 (Some(expression), _) => expression.eval_row(&ctx, &row)?,
@@ -223,7 +223,7 @@ pub fn rebuild(
     }
     let ctx = exec_context(ddl);
     let mut copier = RowCopier::new(ctx.catalog(), &*ddl.relation(oid)?, tree);
-    while let Some(batch) = rows.next()? {
+    while let Some(batch) = rows.next_batch()? {
         ctx.check_interrupt()?;
         for (_, mut row) in batch {
             let dropped = before.relation.columns.iter().enumerate().filter(|(_, c)| c.dropped);

@@ -25,7 +25,7 @@ pub fn check_excluded_rows(ddl: &Ddl<'_>, index: Oid) -> Result<()> {
     let ctx = Evaluation::plain(ddl.session_of_owner(target.relation.owner), &ddl.tx().engine);
     let (view, _pin) = ddl.tx().engine.latest_view();
     let mut rows = scan_rows(ddl, target.tree, target.relation.columns.len(), &target.missing, view)?;
-    while let Some(batch) = rows.next()? {
+    while let Some(batch) = rows.next_batch()? {
         ctx.check_interrupt()?;
         for (id, row) in batch {
             let row = target.with_plain_keys(&ctx, &row)?;
@@ -47,7 +47,7 @@ pub struct TableRows {
 }
 
 impl TableRows {
-    pub fn next(&mut self) -> Result<Option<RowBatch>> {
+    pub fn next_batch(&mut self) -> Result<Option<RowBatch>> {
         let Some(batch) = self.scan.next()? else { return Ok(None) };
         let row = |i: usize| batch.columns.iter().map(|c| c.get(i)).collect();
         Ok(Some(batch.row_ids.iter().enumerate().map(|(i, id)| (*id, row(i))).collect()))
@@ -89,7 +89,7 @@ pub fn look_for_nulls(ddl: &Ddl<'_>, table: Oid, column: usize) -> Result<()> {
     if relation.columns[column].generated == b'v' {
         let (target, ctx) = (table_target(ddl, table)?, exec_context(ddl));
         let mut rows = scan_rows(ddl, tree, relation.columns.len(), &target.missing, view)?;
-        while let Some(batch) = rows.next()? {
+        while let Some(batch) = rows.next_batch()? {
             for (_, mut row) in batch {
                 target.compute_virtuals(&ctx, &mut row)?;
                 if row[column].is_null() {
@@ -119,7 +119,7 @@ pub fn check_existing_rows(ddl: &Ddl<'_>, constraint: &Constraint) -> Result<()>
     let ctx = exec_context(ddl);
     let (view, _pin) = ddl.tx().engine.latest_view();
     let mut rows = scan_rows(ddl, target.tree, target.relation.columns.len(), &target.missing, view)?;
-    while let Some(batch) = rows.next()? {
+    while let Some(batch) = rows.next_batch()? {
         ctx.check_interrupt()?;
         for (_, mut row) in batch {
             target.compute_virtuals(&ctx, &mut row)?;
