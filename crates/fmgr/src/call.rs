@@ -206,7 +206,7 @@ pub trait Session: Send + Sync {
 }
 
 /// Settings that input and output of values depend on.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct FormatSettings {
     pub date_style: DateStyle,
     pub date_order: DateOrder,

@@ -279,6 +279,7 @@ pub struct SessionState {
     pub log_source: Arc<Source>,
     /// Bytes from which on a temporary file is logged; `u64::MAX`: none is.
     pub(super) log_temp_files: Arc<AtomicU64>,
+    clock_reads: AtomicU64,
     /// State of random(), once it was called.
     pub random: Mutex<Option<u64>>,
     pub sequences: Mutex<Sequences>,
@@ -346,6 +347,7 @@ impl SessionState {
             listener: Listener::new(login.pid, login.database_oid),
             log_temp_files: Arc::new(AtomicU64::new(u64::MAX)),
             log_source: Arc::new(Source::server("client backend", login.pid, instance.cluster.clock.now_micros())),
+            clock_reads: AtomicU64::default(),
             random: Mutex::default(),
             sequences: Mutex::default(),
             activity: Arc::default(),
@@ -482,6 +484,18 @@ pub struct StatementContext {
     pub statement_start: i64,
     /// Rows that the statement of the trigger has changed whose function these are the surroundings of.
     pub transitions: Transitions,
+}
+
+impl StatementContext {
+    /// How often an expression has asked for the time: a plan that asked when it was made has constants of one statement.
+    pub fn clock_reads(&self) -> u64 {
+        self.session.clock_reads.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn note_clock_read(&self) {
+        // Only the session's own thread compares counts.
+        self.session.clock_reads.store(self.clock_reads() + 1, Ordering::Relaxed);
+    }
 }
 
 /// By name.

@@ -102,14 +102,17 @@ impl melba_fmgr::Session for StatementContext {
     }
 
     fn transaction_timestamp(&self) -> i64 {
+        self.note_clock_read();
         self.transaction_start
     }
 
     fn statement_timestamp(&self) -> i64 {
+        self.note_clock_read();
         self.statement_start
     }
 
     fn clock_timestamp(&self) -> i64 {
+        self.note_clock_read();
         self.session.instance.cluster.clock.now_micros()
     }
 

@@ -52,7 +52,9 @@ pub fn analyze(context: &StatementContext, statement: &Statement, parameter_type
             return Ok(AnalyzedStatement { parameter_types: analyzed.params, columns, compiled: Compiled::default() });
         }
     }
-    let planned = plan_statement(context, statement, parameter_types)?;
+    let before = context.clock_reads();
+    let mut planned = plan_statement(context, statement, parameter_types)?;
+    planned.has_time = context.clock_reads() != before;
     Ok(AnalyzedStatement {
         parameter_types: planned.parameter_types.clone(),
         columns: planned.columns.clone(),

@@ -24,6 +24,8 @@ pub struct Compiled {
 /// A planned query, and the catalog it was planned against.
 pub struct Planned {
     pub plan: Arc<Plan>,
+    /// Constants in it depend on the time, as `'now'::timestamptz` does: the same text has others later.
+    pub(super) has_time: bool,
     /// The plan has the texts that EXPLAIN prints.
     pub(super) has_texts: bool,
     pub permissions: Permissions,

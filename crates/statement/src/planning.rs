@@ -61,8 +61,9 @@ impl Compiled {
     }
 
     /// Whether analysis of the same text would give the same result now: names in schemas are looked up with the user's privileges.
+    /// The settings that constants depend on are the cache's to watch.
     pub fn is_for(&self, context: &StatementContext) -> bool {
-        self.is_current(context) && self.planned.as_ref().is_none_or(|p| p.user == context.user.oid)
+        self.is_current(context) && self.planned.as_ref().is_none_or(|p| p.user == context.user.oid && !p.has_time)
     }
 }
 
@@ -191,6 +192,7 @@ pub(super) fn plan_analyzed(
         positions: positions.into(),
         locks_rows,
         plan,
+        has_time: false,
         has_texts: inputs.explain,
         permissions,
         catalog: context.catalog.clone(),

@@ -43,9 +43,9 @@ pub fn session_zone(session: &dyn Session) -> Zone {
     Zone::lookup(&session.format().time_zone).unwrap_or_else(Zone::utc)
 }
 
-/// The settings for reading date text.
-pub fn parse_settings<'a>(session: &dyn Session, zone: &'a Zone) -> ParseSettings<'a> {
-    ParseSettings { order: session.format().date_order, zone, now: session.transaction_timestamp() }
+/// The settings for reading date text. Only texts such as `now` ask for the time: constants with them are of one statement.
+pub fn parse_settings<'a>(session: &dyn Session, zone: &'a Zone, now: &'a dyn Fn() -> i64) -> ParseSettings<'a> {
+    ParseSettings { order: session.format().date_order, zone, now }
 }
 
 pub fn timestamp_out_of_range() -> DbError {

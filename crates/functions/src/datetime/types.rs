@@ -35,7 +35,8 @@ fn send_i64(_: &TypeContext<'_>, v: &Datum, out: &mut Vec<u8>) -> Result<()> {
 
 fn date_in(c: &TypeContext<'_>, text: &str) -> Result<Datum> {
     let zone = session_zone(c.session);
-    let settings = parse_settings(c.session, &zone);
+    let now = || c.session.transaction_timestamp();
+    let settings = parse_settings(c.session, &zone, &now);
     let parsed = parse_date_time(text, &settings).map_err(|e| e.into_error(text, "date"))?;
     Ok(Datum::Int4(match parsed {
         ParsedTimestamp::Epoch => UNIX_EPOCH_DATE,
@@ -71,7 +72,8 @@ fn date_receive(_: &TypeContext<'_>, bytes: &[u8]) -> Result<Datum> {
 
 fn time_in(c: &TypeContext<'_>, text: &str) -> Result<Datum> {
     let zone = session_zone(c.session);
-    let (civil, _) = parse_time(text, &parse_settings(c.session, &zone)).map_err(|e| e.into_error(text, "time"))?;
+    let now = || c.session.transaction_timestamp();
+    let (civil, _) = parse_time(text, &parse_settings(c.session, &zone, &now)).map_err(|e| e.into_error(text, "time"))?;
     Ok(Datum::Int8(round_micros(civil.time(), c.typmod)))
 }
 
@@ -90,8 +92,9 @@ fn time_receive(c: &TypeContext<'_>, bytes: &[u8]) -> Result<Datum> {
 
 fn timetz_in(c: &TypeContext<'_>, text: &str) -> Result<Datum> {
     let zone = session_zone(c.session);
+    let now = || c.session.transaction_timestamp();
     let (civil, offset) =
-        parse_time(text, &parse_settings(c.session, &zone)).map_err(|e| e.into_error(text, "time with time zone"))?;
+        parse_time(text, &parse_settings(c.session, &zone, &now)).map_err(|e| e.into_error(text, "time with time zone"))?;
     Ok(Datum::TimeTz(TimeTz { micros: round_micros(civil.time(), c.typmod), zone_seconds_west: -offset }))
 }
 
@@ -123,7 +126,8 @@ fn timetz_send(_: &TypeContext<'_>, v: &Datum, out: &mut Vec<u8>) -> Result<()> 
 /// The timestamp that was read, `with_zone` or as it stands.
 fn timestamp_of(c: &TypeContext<'_>, text: &str, with_zone: bool, type_name: &str) -> Result<Datum> {
     let zone = session_zone(c.session);
-    let settings = parse_settings(c.session, &zone);
+    let now = || c.session.transaction_timestamp();
+    let settings = parse_settings(c.session, &zone, &now);
     let parsed = parse_date_time(text, &settings).map_err(|e| e.into_error(text, type_name))?;
     let timestamp = match parsed {
         ParsedTimestamp::Epoch => UNIX_EPOCH_MICROS,

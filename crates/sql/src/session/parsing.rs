@@ -33,6 +33,12 @@ pub(super) fn parse_message(
         Some(bound) => session.prepared.insert_literals(bound),
         None => prepare_text(session, name, text, types)?,
     }
+    if let Some(transaction) = &mut session.transaction
+        && session.prepared.get(name).is_some_and(|prepared| prepared.compiled.is_reusable())
+    {
+        // PostgreSQL's analysis takes a snapshot.
+        transaction.used = true;
+    }
     session.send_notices(client);
     session.end_logged_parse(name);
     client.output().parse_complete();
@@ -120,7 +126,8 @@ pub(super) fn revalidate(session: &mut Session, name: &str, prepared: Arc<Prepar
     if session.block == Block::Failed || prepared.compiled.is_current(session.context()) {
         return Ok(prepared);
     }
-    let fresh = match session.prepared.literals(name).cloned() {
+    let literals = session.prepared.literals(name).cloned();
+    let fresh = match &literals {
         // The literals may have other types now.
         Some(literals) => {
             prepare_text(session, name, &literals.source(), Oids::default())?;
@@ -133,6 +140,9 @@ pub(super) fn revalidate(session: &mut Session, name: &str, prepared: Arc<Prepar
         }
     };
     if !fresh.has_shape_of(&prepared) {
+        if let Some(literals) = literals {
+            session.prepared.insert_literals(literals);
+        }
         return Err(shape_changed());
     }
     session.prepared.insert(name, fresh.clone());

@@ -261,8 +261,8 @@ impl Session {
             if before.transaction_timeout != self.derived.transaction_timeout && self.transaction.is_some() {
                 self.watch_transaction();
             }
-            if before.strings != self.derived.strings {
-                // The same text may be another statement now.
+            if before.strings != self.derived.strings || before.format != self.derived.format {
+                // The same text may be another statement now, or have other constants.
                 self.cache.clear();
             }
         }

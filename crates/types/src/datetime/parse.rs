@@ -49,12 +49,12 @@ fn field_overflow(text: &str) -> DbError {
 }
 
 /// The settings on which the meaning of date text depends.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ParseSettings<'a> {
     pub order: DateOrder,
     pub zone: &'a Zone,
     /// Start of the transaction, microseconds since 2000-01-01 UTC.
-    pub now: i64,
+    pub now: &'a dyn Fn() -> i64,
 }
 
 /// A date and time as read.
@@ -240,7 +240,8 @@ impl<'a> DateTimeParser<'a> {
     }
 
     fn now_local(&self) -> Civil {
-        let local = to_local(self.settings.now, self.settings.zone).unwrap_or(self.settings.now);
+        let now = (self.settings.now)();
+        let local = to_local(now, self.settings.zone).unwrap_or(now);
         Civil::of_timestamp(local).unwrap_or_default()
     }
 
@@ -426,7 +427,7 @@ impl<'a> DateTimeParser<'a> {
             DateKeyword::NegativeInfinity => (DATE | TIME | ZONE, Some(ParsedTimestamp::NegativeInfinity)),
             DateKeyword::Now => {
                 self.civil = self.now_local();
-                self.offset = self.settings.zone.offset_at(unix_seconds(self.settings.now));
+                self.offset = self.settings.zone.offset_at(unix_seconds((self.settings.now)()));
                 (DATE | TIME | ZONE, None)
             }
             DateKeyword::Today => (self.relative_day(0), None),

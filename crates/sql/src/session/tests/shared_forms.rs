@@ -74,3 +74,51 @@ fn nothing_is_parsed_in_a_failed_transaction() {
     h.query("begin; select nosuch");
     assert_eq!(h.raw(&[b"P\0select 2\0\0\0", b"S"]), "E25P02 Z:E");
 }
+
+#[test]
+fn constants_are_those_of_the_settings_and_of_the_time() {
+    let mut h = Harness::new();
+    h.query("create table t (a timestamptz); set timezone = 'UTC'");
+    let statements = ["select date '01/02/2020' - date '01/01/2020'", "select E'01/02/2020'::date - 0, 0 < 5"];
+    h.query("set datestyle = 'ISO, MDY'");
+    let month_first = statements.map(|text| (h.query(text), run(&mut h, text)));
+    h.query("set datestyle = 'ISO, DMY'");
+    let day_first = statements.map(|text| (h.query(text), run(&mut h, text)));
+    assert_eq!(month_first[0], ("T D:1 C:SELECT 1 Z:I".to_owned(), "1 2 T D:1 C:SELECT 1 Z:I".to_owned()));
+    assert_eq!(day_first[0], ("T D:31 C:SELECT 1 Z:I".to_owned(), "1 2 T D:31 C:SELECT 1 Z:I".to_owned()));
+    assert_eq!(month_first[1].0, "T D:2020-01-02 C:SELECT 1 Z:I");
+    assert_eq!(day_first[1].0, "T D:2020-02-01 C:SELECT 1 Z:I");
+    h.query("insert into t values (E'2020-01-01 00:00'); set timezone = 'America/New_York'");
+    h.query("insert into t values (E'2020-01-01 00:00')");
+    assert_eq!(h.query("select max(a) - min(a) from t"), "T D:05:00:00 C:SELECT 1 Z:I");
+    // The time goes on.
+    for text in ["select E'now'::timestamptz", "select timestamptz 'now' - timestamptz 'epoch'", "select $$now$$::timestamp"] {
+        let first = (h.query(text), run(&mut h, text));
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        let second = (h.query(text), run(&mut h, text));
+        assert!(first.0 != second.0 && first.1 != second.1, "{text}: {first:?} {second:?}");
+    }
+}
+
+#[test]
+fn a_changed_result_is_refused_until_the_text_is_parsed_again() {
+    let mut h = Harness::new();
+    h.query("create table t (a int primary key); insert into t values (1), (2)");
+    assert_eq!(run(&mut h, "select * from t where a = 2"), "1 2 T D:2 C:SELECT 1 Z:I");
+    assert_eq!(h.raw(&[b"P\0select * from t where a = 1\0\0\0", b"S"]), "1 Z:I");
+    let alter: [&[u8]; 4] = [b"Palter\0alter table t add c int\0\0\0", b"Balter\0alter\0\0\0\0\0\0\0", b"Ealter\0\0\0\0\0", b"S"];
+    assert_eq!(h.raw(&alter), "1 2 C:ALTER TABLE Z:I");
+    for _ in 0..2 {
+        assert_eq!(h.raw(&[b"B\0\0\0\0\0\0\0\0", b"S"]), "E0A000 Z:I");
+    }
+}
+
+#[test]
+fn a_transaction_that_parsed_has_its_isolation_level() {
+    let mut h = Harness::new();
+    h.query("create table t (a int primary key)");
+    assert_eq!(run(&mut h, "select a from t where a = 2"), "1 2 T C:SELECT 0 Z:I");
+    assert_eq!(h.query("begin"), "C:BEGIN Z:T");
+    assert_eq!(h.raw(&[b"P\0select a from t where a = 3\0\0\0", b"S"]), "1 Z:T");
+    assert_eq!(h.query("set transaction isolation level serializable"), "E25001 Z:E");
+}

@@ -4,7 +4,7 @@ use crate::datetime::{DateStyle, from_local};
 
 fn parse(text: &str) -> Result<String, DateTimeError> {
     let zone = Zone::lookup("America/Los_Angeles").expect("bundled");
-    let settings = ParseSettings { order: DateOrder::Mdy, zone: &zone, now: 0 };
+    let settings = ParseSettings { order: DateOrder::Mdy, zone: &zone, now: &|| 0 };
     let parsed = parse_date_time(text, &settings)?;
     let mut out = Vec::new();
     match parsed {
