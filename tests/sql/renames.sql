@@ -131,3 +131,76 @@ drop type tone cascade;
 drop schema away cascade;
 \d follows
 drop table follows;
+-- A view's columns that joins of other definitions name.
+create table joined (a int, b int, d int);
+insert into joined values (1, 2, 3), (4, 5, 6);
+create view source as select a, b, d from joined;
+create view inner_join as select x.a from source x join joined y using (b);
+create view left_join as select x.a, x.d, y from source x left join joined y using (b);
+create view right_join as select x.a, y.d, b from source x right join source y using (b);
+create view full_join as select x.a, y.d, b from source x full join source y using (b);
+create view natural_join as select x.b, y.d from source x natural join joined y;
+create view named_join as select x.a, j.b from source x join joined y using (b) as j;
+create view join_with_alias as select j.p, j.r from (source x join joined y using (b)) as j(p, q, r);
+create view no_alias as select source.a, joined.d from source join joined using (b);
+create view listed (o, p, q, r, s) as select * from source x(d, b, a) join joined y using (b);
+create view one_listed (o, p, q, r, s) as select * from source x(d) join joined y using (b);
+create view one_of_table (o, p, q, r, s) as select * from joined x(d) join joined y using (b);
+create view deeper as select (select x.a from source x join joined y using (b) where x.d = z.d) as a from source z;
+create materialized view filled as select x.a, y.d from source x join source y using (b);
+create function joining() returns setof int begin atomic select x.a from source x join joined y using (b); end;
+create function contents(name regclass) returns text language plpgsql as $$
+declare
+  found text;
+begin
+  execute format('select string_agg(v::text, %L order by v::text) from %s v', ' ', name) into found;
+  return found;
+end $$;
+create view joins as select oid::regclass as name from pg_class where relkind in ('v', 'm') and relnamespace = 'play'::regnamespace and relname <> 'joins';
+alter view source rename column b to zz;
+select name, contents(name) from joins order by name::text;
+select name, pg_get_viewdef(name) from joins where name::text not in ('join_with_alias', 'source') order by name::text;
+select joining();
+select pg_get_functiondef('joining'::regproc);
+alter view source rename column zz to b;
+select name, pg_get_viewdef(name) from joins where name::text not in ('join_with_alias', 'no_alias', 'source') order by name::text;
+-- Other columns get the name.
+alter view source rename column b to d2;
+alter view source rename column a to b;
+alter table joined rename column b to "B";
+create or replace view source as select a as b, "B" as d2, d, d as a from joined;
+select name, contents(name) from joins order by name::text;
+select joining();
+refresh materialized view filled;
+select * from filled;
+set client_min_messages = warning;
+drop table joined cascade;
+drop view joins;
+drop function contents(regclass);
+-- New columns with the names that an alias gives to others.
+create table listed_columns (a int, b int);
+insert into listed_columns values (1, 2);
+create view over_listed as select a, b from listed_columns;
+create view table_list as select x.p, x.q from listed_columns x(p, q);
+create view view_list as select x.p, x.q from over_listed x(p, q);
+alter table listed_columns add p int default 3;
+create or replace view over_listed as select a, b, 3 as q from listed_columns;
+select * from table_list, view_list;
+create view three_listed as select x.o, x.r from listed_columns x(o, q, r), over_listed;
+create function lists() returns setof int begin atomic select x.r from listed_columns x(p, q, r); end;
+alter table listed_columns add c int default 4;
+alter table listed_columns drop column c;
+select pg_get_viewdef('three_listed');
+create view two_listed as select y.o, y.r from listed_columns x(o, q, r), listed_columns y(r, q, o);
+create table unused (a int, b int, c int);
+insert into unused values (1, 2, 3);
+create view of_unused as select x.r from unused x(p, q, r), unused y(p) where y.p = 1;
+create function of_unused() returns setof int begin atomic select x.r from unused x(p, q, r); end;
+alter table unused drop column b;
+select *, of_unused() from of_unused;
+select pg_get_viewdef('of_unused');
+alter table unused drop column c;
+alter table unused drop column c cascade;
+drop table unused;
+select * from three_listed, two_listed, lists();
+drop table listed_columns cascade;

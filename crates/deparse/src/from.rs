@@ -123,11 +123,9 @@ impl<'a> Printer<'a> {
                 let Some(relation) = self.catalog.relation(*oid) else { return };
                 let text = self.relation_name(relation);
                 self.put(&text);
-                show_alias = entry.alias.is_some() || *name != *relation.name;
-                show_columns = entry.alias.is_some()
-                    && entry.columns.iter().zip(relation.columns.iter()).any(|(e, c)| !c.dropped && e.name != c.name);
-                if !self.alias_for_using(&name, query, at) {
-                    self.alias(&name, entry, show_alias, show_columns);
+                if !self.alias_with_columns(&name, query, at) {
+                    let show = entry.alias.is_some() || *name != *relation.name;
+                    self.alias(&name, entry, show, false);
                 }
                 return self.sample(sample.as_deref());
             }
@@ -137,7 +135,7 @@ impl<'a> Printer<'a> {
                 {
                     let text = self.relation_name(relation);
                     self.put(&text);
-                    if self.alias_for_using(&name, over, at) {
+                    if self.alias_with_columns(&name, over, at) {
                         return;
                     }
                     show_alias = entry.alias.is_some() || *name != *relation.name;
@@ -341,9 +339,9 @@ impl<'a> Printer<'a> {
         own + new.filter(|column| !column.dropped && *column.name == *name).count()
     }
 
-    /// Prints an alias with the names that JOIN ... USING needs; false: it needs none.
-    fn alias_for_using(&mut self, name: &str, query: &Query, at: usize) -> bool {
-        let Some(columns) = self.names_for_using(query, at) else { return false };
+    /// Prints the alias of a table or view with a list of columns; false: it needs no list.
+    fn alias_with_columns(&mut self, name: &str, query: &Query, at: usize) -> bool {
+        let Some(columns) = self.listed_names(query, at) else { return false };
         self.put(" ");
         self.ident(name);
         self.put("(");
@@ -355,48 +353,56 @@ impl<'a> Printer<'a> {
     /// The name of an entry's column in its query.
     pub(super) fn column_in(&self, query: &Query, at: usize, entry: &RangeEntry, column: i16) -> Arc<str> {
         let index = usize::try_from(column).ok().and_then(|column| column.checked_sub(1));
-        let renamed = index.and_then(|index| self.names_for_using(query, at)?.into_iter().nth(index).flatten());
-        renamed.unwrap_or_else(|| self.column_name(entry, column, is_changed(query, at)))
+        let listed = index.and_then(|index| self.listed_names(query, at)?.into_iter().nth(index).flatten());
+        listed.unwrap_or_else(|| self.column_name(entry, column, is_changed(query, at)))
     }
 
-    /// The names that a table's columns, by attribute number, need in FROM, where JOIN ... USING names columns: one of them has
-    /// another name by now, or another column has its name. `None`: their own names will do.
-    fn names_for_using(&self, query: &Query, at: usize) -> Option<Vec<Option<Arc<str>>>> {
+    /// The names of a table's or view's columns, by attribute number, that its alias must list: they differ from the columns' own
+    /// names because an alias has given them, or because JOIN ... USING names columns, of which one has another name by now or
+    /// another column has its name. `None`: their own names will do.
+    fn listed_names(&self, query: &Query, at: usize) -> Option<Vec<Option<Arc<str>>>> {
         let entry = query.range_table.get(at)?;
-        let oid = match &entry.kind {
-            RangeKind::Relation { oid, .. } => oid,
-            RangeKind::Subquery { view, .. } => view,
+        let (oid, is_aliased) = match &entry.kind {
+            RangeKind::Relation { oid, .. } => (oid, entry.alias.is_some() && !is_changed(query, at)),
+            RangeKind::Subquery { query, view } => {
+                let own = query.output().iter().filter(|t| !t.junk).map(|t| &t.name);
+                (view, own.zip(&entry.columns).any(|(own, column)| *own != column.name))
+            }
             _ => return None,
         };
         let mut using = Vec::new();
         for item in &query.from {
             using_around(item, at, &mut using);
         }
-        let relation = self.catalog.relation(*oid).filter(|_| !using.is_empty())?;
+        let relation = self.catalog.relation(*oid).filter(|_| is_aliased || !using.is_empty())?;
         let given = |index: usize| entry.columns.get(index).filter(|c| c.ty.is_valid()).map(|c| c.name.clone());
         let is_used = |name: &Arc<str>| using.contains(name);
-        let is_changed = |(index, now): (usize, &Arc<str>)| match given(index) {
-            Some(name) => entry.alias.is_none() && name != *now && (is_used(&name) || is_used(now)),
+        let differs = |(index, now): (usize, &Arc<str>)| match given(index) {
+            Some(name) => name != *now && (is_aliased || is_used(&name) || is_used(now)),
             None => is_used(now),
         };
         let live = relation.columns.iter().enumerate().filter(|(_, c)| !c.dropped);
-        if !live.map(|(index, c)| (index, &c.name)).any(is_changed) {
+        if !live.map(|(index, c)| (index, &c.name)).any(differs) {
             return None;
         }
+        // A name that USING mentions is that of the column that had it; two columns may have any other name.
+        let mut names = vec![None; relation.columns.len()];
         let mut taken = using.clone();
-        taken.extend((0..entry.columns.len()).filter_map(given));
-        let mut names = Vec::with_capacity(relation.columns.len());
-        for (index, column) in relation.columns.iter().enumerate() {
-            names.push(match given(index) {
-                _ if column.dropped => None,
-                Some(name) => Some(name),
-                None => {
-                    let numbered = (1..).map(|n| Arc::from(format!("{}_{n}", column.name)));
-                    let free = std::iter::once(column.name.clone()).chain(numbered).find(|name| !taken.contains(name));
-                    taken.extend(free.clone());
-                    free
+        for is_new in [false, true] {
+            for (index, column) in relation.columns.iter().enumerate().filter(|(_, c)| !c.dropped) {
+                let name = given(index);
+                if name.is_none() != is_new {
+                    continue;
                 }
-            });
+                if name.as_ref().is_some_and(is_used) {
+                    names[index] = name;
+                    continue;
+                }
+                let name = name.unwrap_or_else(|| column.name.clone());
+                let numbered = (1..).map(|n| Arc::from(format!("{name}_{n}")));
+                names[index] = std::iter::once(name.clone()).chain(numbered).find(|name| !taken.contains(name));
+                taken.extend(names[index].clone());
+            }
         }
         Some(names)
     }

@@ -100,18 +100,37 @@ pub fn read_texts(
     Ok(kept)
 }
 
-/// The texts that may join a relation by the names of columns, one of which a new column may have.
-pub fn read_joining_texts(ddl: &Ddl<'_>, relation: Oid, column: &str) -> Result<Vec<StoredText>> {
+/// The texts that join a relation by names of columns, or give its columns names by an alias, one of which a new column may have.
+pub fn read_naming_texts(ddl: &Ddl<'_>, relation: Oid, new: &[&str]) -> Result<Vec<StoredText>> {
+    read_queries(ddl, relation, |text| new.iter().any(|column| text.contains(column)))
+}
+
+/// Runs `drop`, which drops a column, and then prints the queries of the relation that are left again: their aliases list its columns.
+pub fn rewriting_lists(ddl: &Ddl<'_>, relation: Oid, drop: impl FnOnce() -> Result<()>) -> Result<()> {
+    let mut kept = read_queries(ddl, relation, |_| true)?;
+    drop()?;
+    let catalog = ddl.catalog();
+    kept.retain(|text| match text {
+        StoredText::View { relation, .. } => catalog.relation(*relation).is_some(),
+        StoredText::Body { function, .. } | StoredText::ArgumentDefault { function, .. } => catalog.function(*function).is_some(),
+        _ => false,
+    });
+    print_texts(ddl, kept)
+}
+
+/// The queries of views and functions that mention a relation, of those with such a text.
+fn read_queries(ddl: &Ddl<'_>, relation: Oid, has: impl Fn(&str) -> bool) -> Result<Vec<StoredText>> {
     let catalog = ddl.catalog();
     let of = ObjectAddress { class: classes::PG_CLASS, object: relation, sub: 0 };
     let mut users: Vec<ObjectAddress> = catalog.dependents(of).map(|d| d.dependent).collect();
     users.dedup_by_key(|u| (u.class, u.object));
-    let may_join = |text: &Option<Arc<str>>| text.as_ref().is_some_and(|t| t.contains(" USING (") && t.contains(column));
     let mut kept = Vec::new();
     for user in users {
         match catalog.object(user) {
-            Some(Object::Relation(view)) if may_join(&view.view_query) => keep_relation(ddl, view.oid, of, &mut kept)?,
-            Some(Object::Function(f)) if may_join(&f.sql_body) => keep_function(ddl, f.oid, &mut kept)?,
+            Some(Object::Relation(view)) if view.view_query.as_deref().is_some_and(&has) => {
+                keep_relation(ddl, view.oid, of, &mut kept)?;
+            }
+            Some(Object::Function(f)) if f.sql_body.as_deref().is_some_and(&has) => keep_function(ddl, f.oid, &mut kept)?,
             _ => {}
         }
     }

@@ -10,6 +10,7 @@ use melba_tree::{Query, RangeKind, SetInput};
 use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{Node, ViewCheckOption, ViewStmt};
 
+use crate::stored_text::{print_texts, read_naming_texts};
 use crate::table::relation::{bare_relation, new_column, put_relation, put_relation_with_row_type};
 use crate::table::storage_parameters::ParametersOf;
 
@@ -105,8 +106,10 @@ fn replace_view(
             );
         }
     }
+    let new: Vec<&str> = columns.iter().skip(old.columns.len()).map(|c| &*c.name).collect();
+    let texts = read_naming_texts(ddl, old.oid, &new)?;
     put_relation(ddl, Relation { columns: columns.into(), view_query: Some(text.into()), depends_on, options, ..old.clone() });
-    Ok(())
+    print_texts(ddl, texts)
 }
 
 /// Analyzes a query for storing: returns the tree, its text, and its dependencies. `parameters`: the types of `$1`, ...

@@ -13,7 +13,7 @@ use crate::constraint::row::{add_not_null, is_system_column};
 use crate::dependents::drop_addresses;
 use crate::partition::bound::refuse_partition_column;
 use crate::sequence::create_owned_sequence;
-use crate::stored_text::{print_texts, read_joining_texts};
+use crate::stored_text::{print_texts, read_naming_texts, rewriting_lists};
 use crate::table::alter_column::refuse_own_rows;
 use crate::table::builder::TableBuilder;
 use crate::table::children::{EXCLUSIVE, change_column, each_child, has_children};
@@ -44,7 +44,7 @@ pub fn add_column(ddl: &Ddl<'_>, relation: &Relation, def: &ColumnDef, if_not_ex
     let mut columns = relation.columns.to_vec();
     let not_null = column.not_null;
     columns.push(Column { not_null: false, ..column });
-    let texts = read_joining_texts(ddl, relation.oid, &def.colname)?;
+    let texts = read_naming_texts(ddl, relation.oid, &[&def.colname])?;
     put_relation(ddl, Relation { columns: columns.into(), ..relation.clone() });
     print_texts(ddl, texts)?;
     if let Storage::Tree(tree) = relation.storage {
@@ -95,7 +95,7 @@ pub fn drop_column(ddl: &Ddl<'_>, relation: &Relation, c: &AlterTableCmd) -> Res
         return Err(DbError::unsupported("dropping an attribute of a type that stored expressions use"));
     }
     let address = ObjectAddress { class: classes::PG_CLASS, object: relation.oid, sub: at as i32 + 1 };
-    drop_addresses(ddl, &[address], c.behavior() == DropBehavior::DropCascade)
+    rewriting_lists(ddl, relation.oid, || drop_addresses(ddl, &[address], c.behavior() == DropBehavior::DropCascade))
 }
 
 /// ADD COLUMN.
