@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn version_7_ascends_within_a_tick_of_the_clock() {
         let session = crate::testing::session();
-        let made = (0..5000).map(|_| version_7(&session, ascending_nanos(&session)).expect("random bits"));
+        let made = (0..5000).map(|_| version_7(&session, ascending_nanos(&session).into()).expect("random bits"));
         assert!(made.collect::<Vec<_>>().is_sorted_by(|a, b| a[..8] < b[..8]));
     }
 

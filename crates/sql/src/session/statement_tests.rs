@@ -428,14 +428,14 @@ fn returning_has_the_expressions_of_a_view_for_both_rows() {
             "C:CREATE TABLE C:INSERT 0 2 C:CREATE VIEW Z:I",
         ),
         (
-            "update v set b = 'z' where a = 1 returning old.c, old.d, new.d, d, old::text, new::text",
-            "T D:c D:b: x D:b: z D:b: z D:(1,x,c,\"b: x\") D:(1,z,c,\"b: z\") C:UPDATE 1 Z:I",
+            "update v set b = 'z' where a = 1 returning concat_ws('|', old.c, old.d, new.d, d, old::text, new::text)",
+            "T D:c|b: x|b: z|b: z|(1,x,c,\"b: x\")|(1,z,c,\"b: z\") C:UPDATE 1 Z:I",
         ),
         (
-            "insert into v (a, b) values (3, 'n') returning old.c is null, old.d is null, new.d, old is null, new::text",
-            "T D:t D:t D:b: n D:t D:(3,n,c,\"b: n\") C:INSERT 0 1 Z:I",
+            "insert into v (a, b) values (3, 'n') returning concat_ws('|', old.c is null, old.d is null, new.d, old is null, new::text)",
+            "T D:t|t|b: n|t|(3,n,c,\"b: n\") C:INSERT 0 1 Z:I",
         ),
-        ("delete from v where a = 2 returning old.d, new.c is null, new::text is null, d", "T D:b: y D:t D:t D:b: y C:DELETE 1 Z:I"),
+        ("delete from v where a = 2 returning concat_ws('|', old.d, new.c is null, new::text is null, d)", "T D:b: y|t|t|b: y C:DELETE 1 Z:I"),
         (
             "with m as (merge into v using (values (1), (9)) s (x) on v.a = s.x when matched then delete
              when not matched then insert (a, b) values (s.x, 'm') returning merge_action() as w, old.d as o, new.d as n, v.d as d)
