@@ -243,6 +243,8 @@ fn tables_move_into_a_folder_and_leave_it_with_their_end() {
         ("create table r (i int) with (cold_after = '1 week')", "22023 invalid value for option \"cold_after\": 1 week"),
         ("create unlogged table r (i int) with (cold_store = 'file:///x')", "0A000"),
         ("create temp table r with (cold_store = 'file:///x') as select 1", "0A000"),
+        ("create table r (i int) with (cold_store = 'file:///x'); alter table r set unlogged", "0A000"),
+        ("create table r (i int) with (cold_store = 'file:///x'); alter table r set access method memory", "0A000"),
         ("create table r (i int) partition by list (i) with (cold_store = 'file:///x')", "42809"),
         ("set role app; create table a.r (i int) with (cold_store = 'file:///x')", "42501"),
         ("set role app; create table a.r (i int); alter table a.r set (cold_store = 'file:///x')", "42501"),

@@ -55,6 +55,10 @@ fn set_persistence(ddl: &Ddl<'_>, relation: &Relation, persistence: Persistence)
         RelationKind::Table => {}
         _ => return Err(DbError::unsupported("changing the access method of a materialized view")),
     }
+    let has_cold_store = relation.options.iter().any(|option| option.starts_with("cold_store="));
+    if has_cold_store && persistence != Persistence::Permanent {
+        return Err(DbError::unsupported("cold_store of tables that are not permanent"));
+    }
     check_persistence_references(ddl, relation, persistence)?;
     ddl.rewriting(relation.oid, RewriteReason::Persistence)?;
     let before = table_target(ddl, relation.oid)?;
