@@ -61,6 +61,12 @@ pub fn describe(e: &postgres::Error) -> String {
     }
 }
 
+/// The same for an error of reading a COPY's data, which the server may have ended.
+pub fn describe_read(e: &std::io::Error) -> String {
+    let client = e.get_ref().and_then(|e| e.downcast_ref::<postgres::Error>());
+    client.map_or_else(|| e.to_string(), describe)
+}
+
 /// Enough of a statement to know it.
 fn beginning(sql: &str) -> &str {
     sql.char_indices().nth(300).map_or(sql, |(end, _)| &sql[..end])

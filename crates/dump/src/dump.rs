@@ -8,7 +8,7 @@ use postgres::Client;
 
 use crate::Result;
 use crate::archive::{ArchiveWriter, Contents, LARGE_OBJECT_COMMENT, StreamInfo, StreamKind};
-use crate::connection::{Source, describe, execute};
+use crate::connection::{Source, describe, describe_read, execute};
 use crate::large_objects::OidRange;
 use crate::plain::{self, Blocks, Streams};
 use crate::progress::Progress;
@@ -159,7 +159,7 @@ pub fn copy_out<'a>(client: &'a mut Client, statement: &'a str) -> Result<impl I
                     piece.extend_from_slice(bytes);
                     bytes.len()
                 }
-                Err(e) => return Some(Err(format!("{e}, in {statement}"))),
+                Err(e) => return Some(Err(format!("{}, in {statement}", describe_read(&e)))),
             };
             reader.consume(length);
             // Behind its end the reader would take the next message for data.
