@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use melba_segment::TableSegmentReader;
 use melba_store::{
-    Asking, ColdCounts, ColdFailure, ColdPlace, EngineError, Persistence, Result, Run, Tree, segment_name, store_of,
+    Asking, ColdCounts, ColdDirectory, ColdFailure, ColdPlace, ColdRequest, ColdSource, EngineError, Persistence, Result, Run,
+    Tree, segment_name, segment_number,
 };
 use melba_types::TreeId;
 use melba_vfs::{Directory, Objects, Random};
@@ -90,31 +91,43 @@ impl Engine {
         Ok(found)
     }
 
-    /// Brings back what merges wait for, from stores that may be asked. One thread at a time.
-    pub fn bring_wanted(&self, may_ask: &dyn Fn(&str) -> bool) -> Vec<ColdFailure> {
-        let mut asking = Asking::new(may_ask);
-        self.shared.store.files.cold.bring_wanted(&mut asking);
-        asking.failures
-    }
-
-    /// Removes objects that nobody needs, of stores that may be asked. One thread at a time.
-    pub fn sweep_cold(&self, may_ask: &dyn Fn(&str) -> bool) -> Vec<ColdFailure> {
-        let mut asking = Asking::new(may_ask);
-        self.shared.store.files.cold.sweep(&mut asking);
-        asking.failures
-    }
-
-    /// Moves the segments of a table that are due; without a target, and for those in other stores, back. `may_go` is asked before
-    /// each one about the store that it needs: it stays where it is when that says no. One thread at a time.
+    /// How many segments of a data directory are in stores, where `verify` and `salvage` do not look at them.
     ///
     /// # Errors
-    /// The first failure, and the store that failed: the rest is left for the next call.
-    pub fn move_cold(
-        &self,
-        table: TreeId,
-        target: Option<&ColdTarget>,
-        may_go: &dyn Fn(&str) -> bool,
-    ) -> std::result::Result<(), ColdFailure> {
+    /// The folder of segments cannot be listed.
+    pub fn count_cold_segments(directory: &Arc<dyn Directory>) -> Result<usize> {
+        let count = || -> std::io::Result<usize> {
+            let cold = ColdDirectory::new(directory.subdirectory("segments")?, Arc::clone(directory));
+            let names = cold.list()?;
+            Ok(names.iter().filter_map(|name| segment_number(name)).filter(|file| cold.is_cold(*file)).count())
+        };
+        count().map_err(|e| EngineError::io("list the segments", e))
+    }
+
+    /// For one turn of each store that may be asked.
+    pub fn ask_stores<'a>(&'a self, may_ask: &'a dyn Fn(&ColdSource) -> bool) -> Asking<'a> {
+        Asking::new(may_ask, &*self.shared.runtime.clock)
+    }
+
+    /// Brings back what merges wait for. One thread at a time.
+    pub fn bring_wanted(&self, asking: &mut Asking<'_>) {
+        let table_of = |file| {
+            let trees = self.shared.store.all_trees();
+            let tree = trees.iter().find(|tree| runs_of(tree).iter().any(|run| run.segment.file == file));
+            tree.map(|tree| tree.id.without_toast())
+        };
+        self.shared.store.files.cold.bring_wanted(asking, &table_of);
+    }
+
+    /// Removes objects that nobody needs. One thread at a time.
+    pub fn sweep_cold(&self, asking: &mut Asking<'_>) {
+        self.shared.store.files.cold.sweep(asking);
+    }
+
+    /// Moves the segments of a table that are due; without a target, and for those in other stores, back. One that fails, or whose
+    /// store is not asked, stays where it is. One thread at a time.
+    pub fn move_cold(&self, table: TreeId, target: Option<&ColdTarget>, asking: &mut Asking<'_>) {
+        let failures = asking.failures.len();
         let trees = self.table_trees(table);
         let bytes: Vec<u64> = trees.iter().map(|tree| tree.stored_bytes()).collect();
         for tree in &trees {
@@ -123,27 +136,22 @@ impl Engine {
             let logged = tree.persistence == Persistence::Logged;
             let target = target.filter(|_| logged);
             for run in runs_of(tree) {
-                let mut asked = None;
-                let mut may_go = |url: &str| {
-                    let store = store_of(url);
-                    asked = Some(store.to_owned());
-                    may_go(store)
-                };
-                let moved = self.move_run(tree, &run, target, stays, &mut may_go);
-                moved.map_err(|error| ColdFailure::of(asked, error))?;
+                if let Err(error) = self.move_run(tree, &run, target, stays, asking) {
+                    asking.failures.push(ColdFailure::local(error));
+                }
             }
         }
-        Ok(())
+        asking.failures[failures..].iter_mut().for_each(|failure| failure.table = Some(table));
     }
 
-    /// Moves one segment if it is due. As long as `run` lives its file is not removed.
+    /// Moves one segment if it is due; an error is none of a store. As long as `run` lives its file is not removed.
     fn move_run(
         &self,
         tree: &Tree,
         run: &TableRun,
         target: Option<&ColdTarget>,
         stays: bool,
-        may_go: &mut dyn FnMut(&str) -> bool,
+        asking: &mut Asking<'_>,
     ) -> Result<()> {
         let store = &self.shared.store;
         let (cold, segment) = (&store.files.cold, &run.segment);
@@ -157,11 +165,9 @@ impl Engine {
         if let ColdPlace::Both { url: at } | ColdPlace::Cold { url: at, .. } = &place
             && !is_in_folder(at)
         {
-            if matches!(place, ColdPlace::Cold { .. }) {
-                if !may_go(at) {
-                    return Ok(());
-                }
-                cold.bring_back(segment.file).map_err(io("bring a segment back"))?;
+            let is_cold = matches!(place, ColdPlace::Cold { .. });
+            if is_cold && !asking.ask(ColdRequest::Read(at), "bring a segment back", || cold.bring_back(segment.file)) {
+                return Ok(());
             }
             return cold.give_up_object(segment.file).map_err(io("give an object up"));
         }
@@ -179,10 +185,20 @@ impl Engine {
         if now.saturating_sub(written) < target.after || cold.is_wanted(segment.file, now, PATIENCE) || !is_named() {
             return Ok(());
         }
-        if !may_go(&target.store) {
-            return Ok(());
+        // In another store, say, that may fail while the target does not.
+        if let Some(old) = cold.old_object(segment.file).map_err(io("look for an older object"))? {
+            let remove = || cold.remove_old_object(segment.file);
+            if !asking.ask(ColdRequest::Remove(&old), "remove an object", remove) {
+                return Ok(());
+            }
         }
-        cold.move_out(segment.file, &folder, run.reader.cold_layout()).map_err(io("move a segment into a store"))
+        let request = match &place {
+            ColdPlace::Both { url } => ColdRequest::Read(url),
+            _ => ColdRequest::Write(&target.store),
+        };
+        let move_out = || cold.move_out(segment.file, &folder, run.reader.cold_layout());
+        asking.ask(request, "move a segment into a store", move_out);
+        Ok(())
     }
 
     fn place(&self, run: &TableRun) -> Result<ColdPlace> {

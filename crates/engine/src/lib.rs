@@ -58,9 +58,9 @@ pub use melba_locks::{LockTag, LockedObject, LongWait, RelationLockMode, RowLock
 pub use melba_segment::Coded;
 pub use melba_segment::{ColumnEstimate, Point};
 pub use melba_store::{
-    ColdCounts, ColdFailure, DenseStatistics, EngineError, Held, Interrupt, InterruptReason, ManifestState, MemoryBudget,
-    Persistence, QueryMemory, Result, RowBytes, RowCounts, SequenceDefinition, SequenceId, SequenceState, TempBlock, TempFile,
-    TempWatch,
+    Asking, ColdCounts, ColdFailure, ColdSource, DenseStatistics, EngineError, Held, Interrupt, InterruptReason, ManifestState,
+    MemoryBudget, Persistence, QueryMemory, Result, RowBytes, RowCounts, SequenceDefinition, SequenceId, SequenceState,
+    TempBlock, TempFile, TempWatch,
 };
 #[doc(hidden)]
 pub use melba_threads::planted;

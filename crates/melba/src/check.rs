@@ -19,7 +19,7 @@ pub fn check(data: &Path) -> Result<(), String> {
     let directory = OverlayDirectory::new(directory) as Arc<dyn Directory>;
     let (segments, mut damages) = Engine::verify(&directory).map_err(|e| format!("{}: {e}", data.display()))?;
     let databases = match damages.is_empty() {
-        true => check_content(directory, &mut damages).unwrap_or_else(|e| {
+        true => check_content(Arc::clone(&directory), &mut damages).unwrap_or_else(|e| {
             damages.push(format!("the catalogs cannot be read: {e}"));
             0
         }),
@@ -28,6 +28,7 @@ pub fn check(data: &Path) -> Result<(), String> {
     for damage in &damages {
         println!("{}: {damage}", data.display());
     }
+    tell_cold(&directory, data)?;
     match damages.len() {
         0 => {
             println!("{}: {databases} database(s) in {segments} segment(s), no errors found", data.display());
@@ -35,6 +36,15 @@ pub fn check(data: &Path) -> Result<(), String> {
         }
         n => Err(format!("{n} error(s) found in {}", data.display())),
     }
+}
+
+/// Says how much is in stores: whether it is still there nobody knows.
+pub(crate) fn tell_cold(directory: &Arc<dyn Directory>, data: &Path) -> Result<(), String> {
+    match Engine::count_cold_segments(directory).map_err(|e| format!("{}: {e}", data.display()))? {
+        0 => {}
+        n => println!("{}: {n} segment(s) are in stores and were not looked at", data.display()),
+    }
+    Ok(())
 }
 
 /// Returns how many databases there are. The log of the last server is recovered in memory.

@@ -8,6 +8,7 @@ use melba_vfs::{Directory, OverlayDirectory};
 
 use melba_settings::configuration::Configured;
 
+use crate::check::tell_cold;
 use crate::serve::{fit_open_files, lock, open_cluster, open_directory, open_engine};
 
 /// Files of a data directory that belong to a running server.
@@ -28,6 +29,7 @@ pub fn salvage(from: &Path, to: &Path) -> Result<(), String> {
     let _lock = lock(&*damaged, from)?;
     // The directory below it stays unchanged.
     let overlay = OverlayDirectory::new(damaged) as Arc<dyn Directory>;
+    tell_cold(&overlay, from)?;
     let mut losses = Engine::salvage(&overlay).map_err(|e| format!("{}: {e}", from.display()))?;
     let (settings, open_files_max) = fit_open_files(&Configured::default())?;
     let engine = open_engine(Arc::clone(&overlay), &settings, open_files_max, &RecoveryProgress::default())?;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use melba_catalog::publications::parse_span;
 use melba_catalog::{Relation, Storage};
-use melba_engine::{ColdFailure, ColdTarget, OF_OBJECT, Objects};
+use melba_engine::{ColdFailure, ColdSource, ColdTarget, Engine, OF_OBJECT, Objects};
 use melba_objects::Stores;
 use melba_settings::Settings;
 use melba_transaction::cluster::Cluster;
@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const PIECE_BYTES: u64 = 8 << 20;
 /// The age of segments that move, when a table does not say.
 const AFTER: &str = "7d";
-/// After a failure a table's segments wait for so long, and so does a store: twice as long as before when it fails again at once.
+/// What failed rests for so long: twice as long as before when it fails again at once.
 const REST: i64 = 10_000_000;
 const REST_MAX: i64 = 32 * REST;
 /// So long a failure of one kind is not logged again.
@@ -74,10 +74,12 @@ fn failed(error: DbError) -> io::Error {
     io::Error::new(kind, detail.into_iter().fold(same, |error, detail| error.detail(detail)))
 }
 
-/// A store that failed, or a table's moves.
+/// A failure, and what rests after it.
 #[derive(Clone)]
 struct MoveFailure {
     message: String,
+    /// That waits for what rests.
+    table: Option<TreeId>,
     at: i64,
     /// Until when nothing is asked of it, and how long that is altogether.
     until: i64,
@@ -86,10 +88,10 @@ struct MoveFailure {
 
 impl MoveFailure {
     /// After an earlier one, maybe.
-    fn new(message: String, now: i64, before: Option<&MoveFailure>) -> MoveFailure {
+    fn new(message: String, table: Option<TreeId>, now: i64, before: Option<&MoveFailure>) -> MoveFailure {
         let again = before.filter(|before| now < before.until + before.rest);
         let rest = again.map_or(REST, |before| (2 * before.rest).min(REST_MAX));
-        MoveFailure { message, at: now, until: now + rest, rest }
+        MoveFailure { message, table, at: now, until: now + rest, rest }
     }
 
     /// Of a table whose store failed. The store rests, not the table, which may get another one.
@@ -116,24 +118,39 @@ impl Told {
 #[derive(Default)]
 struct ColdFailures {
     tables: HashMap<TreeId, MoveFailure>,
-    stores: HashMap<String, MoveFailure>,
+    /// Stores, removals and objects, the last two without their store.
+    rests: HashMap<ColdSource, MoveFailure>,
     told: Told,
     /// New ones, for the log.
     new: Vec<String>,
 }
 
 impl ColdFailures {
-    fn may_ask(&self, store: &str, now: i64) -> bool {
-        self.stores.get(store).is_none_or(|failure| failure.until <= now)
+    fn may_ask(&self, source: &ColdSource, now: i64) -> bool {
+        self.rests.get(source).is_none_or(|failure| failure.until <= now)
     }
 
-    /// A failure of a store, or of none.
-    fn add(&mut self, store: Option<&str>, error: &DbError, now: i64) {
-        self.tell(store.unwrap_or_default(), error, now);
-        if let Some(store) = store {
-            let failure = MoveFailure::new(message(error), now, self.stores.get(store));
-            self.stores.insert(store.to_owned(), failure);
-        }
+    /// Lets rest what failed; what its table is told.
+    fn add(&mut self, failure: ColdFailure, now: i64) -> MoveFailure {
+        let ColdFailure { source, table, error } = failure;
+        let error = DbError::from(error);
+        self.tell(&source.as_ref().map_or_else(String::new, ColdSource::kind), &error, now);
+        let Some(source) = source else { return MoveFailure::new(message(&error), table, now, None) };
+        let failure = MoveFailure::new(message(&error), table, now, self.rests.get(&source));
+        self.rests.insert(source, failure.clone());
+        failure.of_table()
+    }
+
+    /// Forgets what is over: it would rest as after a first failure.
+    fn forget(&mut self, now: i64) {
+        self.rests.retain(|_, failure| now < failure.until + failure.rest);
+    }
+
+    /// What a table's segments fail by.
+    fn of_table(&self, table: TreeId, now: i64) -> Option<&MoveFailure> {
+        // Merges wait for it. It is asked again soon after its rest, and fails or not.
+        let waits = |failure: &&MoveFailure| failure.table == Some(table) && now < failure.until + REST;
+        self.tables.get(&table).or_else(|| self.rests.values().filter(waits).max_by_key(|failure| failure.at))
     }
 
     fn tell(&mut self, place: &str, error: &DbError, now: i64) {
@@ -154,21 +171,28 @@ impl ColdWork {
     }
 
     /// The last failure of a table, by its tree, and when it was.
-    pub(super) fn failure(&self, tree: TreeId) -> Option<(String, i64)> {
-        self.0.lock().tables.get(&tree).map(|failure| (failure.message.clone(), failure.at))
+    pub(super) fn failure(&self, tree: TreeId, now: i64) -> Option<(String, i64)> {
+        self.0.lock().of_table(tree, now).map(|failure| (failure.message.clone(), failure.at))
     }
 
-    /// Moves everything that is due, and removes what nobody needs; returns new failures. A store that fails is left alone for a
-    /// while, and the others are not concerned. For one thread.
+    /// Moves what is due, and removes what nobody needs, as far as one turn of each store goes; returns new failures. What fails is
+    /// left alone for a while, and the rest is not concerned. For one thread.
     pub fn step(&self, cluster: &Cluster, settings: &Settings, is_stopping: &dyn Fn() -> bool) -> Vec<String> {
         let engine = &cluster.engine;
         engine.set_cold_cache_bytes(settings.get("cold_cache_size").as_integer().max(0) as u64 * KILOBYTE);
         let data = settings.get("data_directory").as_text().to_owned();
         let now = || cluster.clock.now_micros();
-        let may_ask = |store: &str| !is_stopping() && self.0.lock().may_ask(store, now());
-        let bring_wanted = || self.add(cluster, engine.bring_wanted(&may_ask), is_stopping);
-        bring_wanted();
-        self.add(cluster, engine.sweep_cold(&may_ask), is_stopping);
+        let may_ask = |source: &ColdSource| !is_stopping() && self.0.lock().may_ask(source, now());
+        self.0.lock().forget(now());
+        // What merges wait for comes first.
+        for work in [Engine::bring_wanted, Engine::sweep_cold] {
+            let mut asking = engine.ask_stores(&may_ask);
+            work(engine, &mut asking);
+            if is_stopping() {
+                return Vec::new();
+            }
+            asking.failures.into_iter().for_each(|failure| drop(self.0.lock().add(failure, now())));
+        }
         let mut targets: HashMap<TreeId, Option<ColdTarget>> =
             engine.cold_tables().into_iter().map(|tree| (tree, None)).collect();
         for catalog in cluster.catalogs().databases() {
@@ -176,62 +200,34 @@ impl ColdWork {
             targets.extend(cold.map(|(tree, target)| (tree, Some(target))));
         }
         self.0.lock().tables.retain(|tree, _| targets.contains_key(tree));
+        // All tables share the turns, in another order each time.
+        let mut asking = engine.ask_stores(&may_ask);
         for (tree, target) in targets {
-            if is_stopping() {
-                break;
-            }
             if self.0.lock().tables.get(&tree).is_some_and(|failure| now() < failure.until) {
                 continue;
             }
-            bring_wanted();
-            // A table that waits for a store that rests says why.
-            let waits_for = Mutex::new(None);
-            let may_go = |store: &str| {
-                let may_go = may_ask(store);
-                if !may_go {
-                    *waits_for.lock() = Some(store.to_owned());
-                }
-                may_go
-            };
-            let moved = match check(target.as_ref(), &data) {
-                Ok(()) => engine.move_cold(tree, target.as_ref(), &may_go).map_err(|failure| {
-                    let ColdFailure { store, error } = failure;
-                    (store, DbError::from(error))
-                }),
-                Err(e) => Err((None, e)),
-            };
+            let checked = check(target.as_ref(), &data);
+            if checked.is_ok() {
+                engine.move_cold(tree, target.as_ref(), &mut asking);
+            }
             if is_stopping() {
                 break;
             }
             let mut failures = self.0.lock();
-            let failed = match (moved, waits_for.into_inner()) {
-                (Ok(()), Some(store)) => failures.stores.get(&store).map(MoveFailure::of_table),
-                (Ok(()), None) => None,
-                (Err((Some(store), e)), _) => {
-                    failures.add(Some(&store), &e, now());
-                    failures.stores.get(&store).map(MoveFailure::of_table)
-                }
-                (Err((None, e)), _) => {
-                    failures.tell(&target.map_or_else(String::new, |target| target.store), &e, now());
-                    Some(MoveFailure::new(message(&e), now(), None))
-                }
-            };
-            match failed {
+            // A table that waits for what rests says why.
+            let waits_for = asking.waits_for.take().and_then(|source| failures.rests.get(&source).map(MoveFailure::of_table));
+            let mut found: Vec<MoveFailure> = asking.failures.drain(..).map(|failure| failures.add(failure, now())).collect();
+            found.extend(waits_for);
+            if let Err(e) = checked {
+                failures.tell(&target.map_or_else(String::new, |target| target.store), &e, now());
+                found.push(MoveFailure::new(message(&e), Some(tree), now(), None));
+            }
+            match found.into_iter().max_by_key(|failure| failure.until) {
                 Some(failure) => drop(failures.tables.insert(tree, failure)),
                 None => drop(failures.tables.remove(&tree)),
             }
         }
         std::mem::take(&mut self.0.lock().new)
-    }
-
-    /// Failures that concern no table.
-    fn add(&self, cluster: &Cluster, failures: Vec<ColdFailure>, is_stopping: &dyn Fn() -> bool) {
-        if is_stopping() {
-            return;
-        }
-        for ColdFailure { store, error } in failures {
-            self.0.lock().add(store.as_deref(), &DbError::from(error), cluster.clock.now_micros());
-        }
     }
 }
 
@@ -270,25 +266,56 @@ fn target_of(relation: &Relation) -> Option<ColdTarget> {
 
 #[cfg(test)]
 mod tests {
+    use melba_engine::EngineError;
+
     use super::*;
 
+    const TABLE: TreeId = TreeId(7);
+
+    fn failure(source: ColdSource, error: EngineError) -> ColdFailure {
+        ColdFailure { source: Some(source), table: Some(TABLE), error }
+    }
+
+    fn no_answer(after: &str) -> EngineError {
+        EngineError::io(format!("wait {after}"), io::ErrorKind::TimedOut.into())
+    }
+
     #[test]
-    fn stores_rest_longer_and_longer_and_failures_are_logged_once_in_a_while() {
+    fn what_fails_rests_longer_and_longer_and_is_logged_once_in_a_while() {
+        let (a, b) = (ColdSource::Store("s3://a".into()), ColdSource::Store("s3://b".into()));
         let mut failures = ColdFailures::default();
-        let error = |text: &str| err!(IO_ERROR, "no answer after {text}");
         let mut now = 1_000_000_000;
-        failures.add(Some("s3://a"), &error("20 s"), now);
-        assert!(!failures.may_ask("s3://a", now + REST - 1) && failures.may_ask("s3://a", now + REST));
-        assert!(failures.may_ask("s3://b", now));
+        failures.add(failure(a.clone(), no_answer("20 s")), now);
+        assert!(!failures.may_ask(&a, now + REST - 1) && failures.may_ask(&a, now + REST));
+        assert!(failures.may_ask(&b, now));
         now += REST;
-        failures.add(Some("s3://a"), &error("21 s"), now);
-        assert!(!failures.may_ask("s3://a", now + 2 * REST - 1) && failures.may_ask("s3://a", now + 2 * REST));
+        failures.forget(now);
+        failures.add(failure(a.clone(), no_answer("21 s")), now);
+        assert!(!failures.may_ask(&a, now + 2 * REST - 1) && failures.may_ask(&a, now + 2 * REST));
         assert_eq!(failures.new.len(), 1, "another text is no news");
-        failures.add(Some("s3://b"), &error("20 s"), now);
-        failures.add(Some("s3://a"), &err!(DATA_CORRUPTED, "damage"), now);
+        failures.add(failure(b, no_answer("20 s")), now);
+        failures.add(failure(a.clone(), EngineError::Misuse("a mistake")), now);
         assert_eq!(failures.new.len(), 3, "another store, and another kind");
         now += QUIET;
-        failures.add(Some("s3://a"), &error("20 s"), now);
-        assert_eq!((failures.new.len(), failures.stores["s3://a"].rest), (4, REST));
+        failures.forget(now);
+        assert!(failures.rests.is_empty());
+        failures.add(failure(a.clone(), no_answer("20 s")), now);
+        assert_eq!((failures.new.len(), failures.rests[&a].rest), (4, REST));
+    }
+
+    #[test]
+    fn a_lost_object_rests_and_its_table_says_so() {
+        let object = |n| ColdSource::Object(format!("s3://a/{n}"));
+        let mut failures = ColdFailures::default();
+        let mut now = 1_000_000_000;
+        for rest in [1, 2, 4, 8, 16, 32, 32] {
+            failures.add(failure(object(1), no_answer("for an object")), now);
+            assert!(!failures.may_ask(&object(1), now + rest * REST - 1) && failures.may_ask(&object(2), now));
+            assert!(failures.may_ask(&ColdSource::Store("s3://a".into()), now));
+            now += rest * REST;
+            assert!(failures.of_table(TABLE, now).is_some_and(|failure| failure.message.contains("for an object")));
+        }
+        assert!(failures.of_table(TreeId(8), now).is_none() && failures.of_table(TABLE, now + REST).is_none());
+        assert_eq!(failures.new.len(), 2, "in {} s", now / 1_000_000 - 1000);
     }
 }

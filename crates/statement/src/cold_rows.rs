@@ -27,7 +27,7 @@ pub(super) fn cold_rows(context: &StatementContext) -> Result<Vec<Vec<Datum>>> {
         row.extend(numbers.map(|n| Datum::Int8(n as i64)));
         // It names places of the server.
         let may_see = sees_activity_of(catalog, context.user.oid, relation.owner);
-        match instance.cold.failure(tree).filter(|_| may_see) {
+        match instance.cold.failure(tree, instance.cluster.clock.now_micros()).filter(|_| may_see) {
             Some((message, at)) => row.extend([Datum::text(message), Datum::Int8(at)]),
             None => row.extend([Datum::Null, Datum::Null]),
         }

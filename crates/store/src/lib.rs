@@ -43,7 +43,7 @@ mod versions;
 use std::sync::Arc;
 
 pub use chain::{Chain, Payload, steps};
-pub use cold::{Asking, ColdCounts, ColdDirectory, ColdFailure, ColdPlace, store_of};
+pub use cold::{Asking, ColdCounts, ColdDirectory, ColdFailure, ColdPlace, ColdRequest, ColdSource};
 pub use dense_work::DenseWork;
 pub use density::DenseStatistics;
 pub use entry_merge::EntryMerge;

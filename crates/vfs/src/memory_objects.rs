@@ -27,6 +27,7 @@ struct StoreState {
     /// All that were ever written.
     written: BTreeSet<String>,
     fault: Option<StoreFault>,
+    locked: Option<String>,
     gets: u64,
 }
 
@@ -38,6 +39,11 @@ impl MemoryObjects {
     /// Fails so from now on; `None`: not at all.
     pub fn set_fault(&self, fault: Option<StoreFault>) {
         self.0.lock().fault = fault;
+    }
+
+    /// Refuses from now on to remove objects whose URLs begin so.
+    pub fn lock(&self, locked: Option<&str>) {
+        self.0.lock().locked = locked.map(str::to_owned);
     }
 
     /// Ranges that were asked for so far.
@@ -100,6 +106,9 @@ impl Objects for MemoryObjects {
     fn remove(&self, url: &str) -> io::Result<()> {
         let mut state = self.0.lock();
         state.answer()?;
+        if state.locked.as_ref().is_some_and(|locked| url.starts_with(locked.as_str())) {
+            return Err(io::Error::other("the object is locked"));
+        }
         state.objects.remove(url);
         Ok(())
     }

@@ -80,13 +80,18 @@ impl World {
 }
 
 fn move_cold(engine: &Engine, tree: TreeId, target: Option<&ColdTarget>) -> Result<()> {
-    engine.move_cold(tree, target, &|_| true).map_err(|failure| failure.error)
+    ask(engine, |asking| engine.move_cold(tree, target, asking))
 }
 
 /// What the server's thread does besides; the first failure.
 fn tend_cold(engine: &Engine) -> Result<()> {
-    let failures = [engine.bring_wanted(&|_| true), engine.sweep_cold(&|_| true)];
-    failures.into_iter().flatten().next().map_or(Ok(()), |failure| Err(failure.error))
+    ask(engine, |asking| engine.bring_wanted(asking)).and_then(|()| ask(engine, |asking| engine.sweep_cold(asking)))
+}
+
+fn ask(engine: &Engine, work: impl FnOnce(&mut Asking<'_>)) -> Result<()> {
+    let mut asking = engine.ask_stores(&|_| true);
+    work(&mut asking);
+    asking.failures.into_iter().next().map_or(Ok(()), |failure| Err(failure.error))
 }
 
 fn rows(engine: &Engine, tree: TreeId) -> Result<Vec<(i32, String)>> {
@@ -223,19 +228,61 @@ fn a_store_that_may_not_be_asked_is_left_alone() {
     let world = World::new();
     let tree = world.table();
     let asked = std::cell::RefCell::new(Vec::new());
-    let refuse = |store: &str| {
-        asked.borrow_mut().push(store.to_owned());
+    let refuse = |source: &ColdSource| {
+        asked.borrow_mut().push(source.clone());
         false
     };
-    world.engine.move_cold(tree, Some(&target()), &refuse).expect("does nothing");
-    assert!(world.objects.written().is_empty() && !asked.borrow().is_empty());
+    let bucket = ColdSource::Store("s3://bucket".into());
+    let mut asking = world.engine.ask_stores(&refuse);
+    world.engine.move_cold(tree, Some(&target()), &mut asking);
+    assert!(asking.failures.is_empty() && world.objects.written().is_empty() && !asked.borrow().is_empty());
     world.cool(tree).expect("moves");
-    world.engine.move_cold(tree, None, &refuse).expect("does nothing");
+    world.engine.move_cold(tree, None, &mut asking);
+    assert!(asking.failures.is_empty() && asking.waits_for.as_ref() == Some(&bucket));
     assert_eq!(world.engine.cold_use(tree).expect("known").local_files, 0);
-    assert!(asked.borrow().iter().all(|store| store == "s3://bucket"));
+    assert!(asked.borrow().iter().all(|source| *source == bucket));
     world.objects.set_fault(Some(StoreFault::Refuses));
-    let failure = world.engine.move_cold(tree, None, &|_| true).expect_err("nothing comes");
-    assert_eq!(failure.store.as_deref(), Some("s3://bucket"));
+    let mut asking = world.engine.ask_stores(&|_| true);
+    world.engine.move_cold(tree, None, &mut asking);
+    let failures: Vec<_> = asking.failures.iter().map(|failure| (failure.source.as_ref(), failure.table)).collect();
+    assert_eq!(failures, [(Some(&bucket), Some(tree))], "asked once");
+}
+
+#[test]
+fn a_lost_object_keeps_no_other_segment_from_coming_back() {
+    let world = World::new();
+    let tree = world.table();
+    world.cool(tree).expect("moves");
+    let files = world.engine.cold_use(tree).expect("known").cold_files;
+    assert!(files > 1, "{files}");
+    let lost = world.objects.urls().remove(0);
+    world.objects.change(|objects| drop(objects.remove(&lost)));
+    let mut asking = world.engine.ask_stores(&|_| true);
+    world.engine.move_cold(tree, None, &mut asking);
+    let sources: Vec<_> = asking.failures.iter().map(|failure| failure.source.clone()).collect();
+    assert_eq!(sources, [Some(ColdSource::Object(lost))]);
+    assert_eq!(world.engine.cold_use(tree).expect("known").cold_files, 1);
+    let disk = Arc::clone(&world.disk) as Arc<dyn Directory>;
+    assert_eq!(Engine::count_cold_segments(&disk).expect("lists"), 1);
+}
+
+#[test]
+fn a_store_that_removes_nothing_is_no_failure_of_the_next_one() {
+    let world = World::new();
+    let (old, new) = (world.table(), world.table());
+    world.cool(old).expect("moves");
+    world.objects.lock(Some("s3://bucket/"));
+    let other = ColdTarget { store: "s3://other".into(), after: 0 };
+    move_cold(&world.engine, old, Some(&other)).expect("comes back");
+    let mut asking = world.engine.ask_stores(&|_| true);
+    [old, new].iter().for_each(|table| world.engine.move_cold(*table, Some(&other), &mut asking));
+    let failures: Vec<_> = asking.failures.iter().map(|failure| (failure.source.clone(), failure.table)).collect();
+    assert_eq!(failures, [(Some(ColdSource::Removals("s3://bucket".into())), Some(old))]);
+    let is_cold = |table| world.engine.cold_use(table).expect("known").cold_files > 0;
+    assert!(!is_cold(old) && is_cold(new), "its objects are to be removed first");
+    world.objects.lock(None);
+    move_cold(&world.engine, old, Some(&other)).expect("moves");
+    assert!(is_cold(old) && world.objects.urls().iter().all(|url| url.starts_with("s3://other/")));
 }
 
 /// The power fails at each sync of moves between a flush and a merge.

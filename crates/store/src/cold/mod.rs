@@ -26,7 +26,7 @@ use melba_threads::{Mutex, RwLock, Scheduler};
 use melba_vfs::{Directory, File, OF_OBJECT, Objects, Random};
 
 use crate::ids::{segment_name, segment_number};
-pub use asking::{Asking, ColdFailure, store_of};
+pub use asking::{Asking, ColdFailure, ColdRequest, ColdSource, store_of};
 use cache::ColdCache;
 use stub::Stub;
 
@@ -126,6 +126,8 @@ pub struct ColdDirectory {
     wanted: Mutex<BTreeMap<u64, i64>>,
     /// Files that a merge reads. They change together with the places of files (`places`).
     pinned: Mutex<Vec<u64>>,
+    /// The last file of each store whose object could not be removed.
+    refused: Mutex<HashMap<String, u64>>,
 }
 
 impl ColdDirectory {
@@ -146,6 +148,7 @@ impl ColdDirectory {
             stubs: Mutex::default(),
             wanted: Mutex::default(),
             pinned: Mutex::default(),
+            refused: Mutex::default(),
         })
     }
 

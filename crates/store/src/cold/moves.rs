@@ -7,10 +7,15 @@ use std::io;
 use std::sync::Arc;
 
 use melba_segment::ColdLayout;
-use melba_vfs::File;
+use melba_types::TreeId;
+use melba_vfs::{File, OF_OBJECT};
 
 use super::stub::Stub;
-use super::{Asking, ColdDirectory, ColdFailure, ColdPlace, Content, NEW, gone_name, gone_number, other_bytes, stub_name};
+use super::{
+    Asking, ColdDirectory, ColdFailure, ColdPlace, ColdRequest, Content, NEW, gone_name, gone_number, other_bytes, store_of,
+    stub_name,
+};
+use crate::error::EngineError;
 use crate::ids::segment_name;
 
 /// Bytes that are sent, read back or fetched at a time.
@@ -20,15 +25,15 @@ impl ColdDirectory {
     /// Makes a local segment an object below `folder`; its readers read that from now on.
     ///
     /// The object is read back, and the stub is durable, before the local file is removed. After a failure the file is where it
-    /// was, and an object that may be there is removed by `sweep`.
+    /// was, and an object that may be there is to be removed: by `sweep`, or by `remove_old_object` before the next attempt.
     pub fn move_out(&self, file: u64, folder: &str, layout: ColdLayout) -> io::Result<()> {
         if self.has_stub(file) {
             return self.move_again(file);
         }
+        if self.old_object(file)?.is_some() {
+            return Err(io::Error::other("an object that the segment had before was not removed"));
+        }
         let local = self.inner.open_on_demand(&segment_name(file))?;
-        // One in another store, say, that the segment had before. Its stub must not come back.
-        self.inner.sync_names()?;
-        self.sweep_file(file)?;
         let (bytes, (crc, part_crcs)) = (local.len()?, checksums(&*local, &layout.ends)?);
         let stub = Stub { url: self.new_url(file, folder)?, bytes, crc, layout, part_crcs };
         let intent = Stub { layout: ColdLayout::default(), part_crcs: Vec::new(), ..stub.clone() };
@@ -54,11 +59,12 @@ impl ColdDirectory {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "a segment differs from the stub beside it"));
         }
         drop(local);
-        if let Err(e) = self.check_object(&stub, &mut |_| Ok(())) {
-            self.give_up_object(file)?;
-            return Err(e);
+        match self.check_object(&stub, &mut |_| Ok(())) {
+            Ok(()) => self.go_cold(file),
+            // Another failure says nothing of the object.
+            Err(e) if e.kind() != OF_OBJECT => Err(e),
+            Err(e) => self.give_up_object(file).and(Err(e)),
         }
-        self.go_cold(file)
     }
 
     /// The name of an object that no attempt had before: a store may do what it was asked for long after it was given up.
@@ -128,15 +134,19 @@ impl ColdDirectory {
         Ok(())
     }
 
-    /// Brings back files that merges need and that are not here.
-    pub fn bring_wanted(&self, asking: &mut Asking<'_>) {
+    /// Brings back files that merges need and that are not here. A failure is of the file's table.
+    pub fn bring_wanted(&self, asking: &mut Asking<'_>, table_of: &dyn Fn(u64) -> Option<TreeId>) {
         let wanted: Vec<u64> = self.wanted.lock().keys().copied().collect();
         for file in wanted {
+            let failures = asking.failures.len();
             match self.place(file) {
-                Ok(ColdPlace::Cold { url, .. }) => asking.ask(&url, "bring a segment back", || self.bring_back(file)),
+                Ok(ColdPlace::Cold { url, .. }) => {
+                    asking.ask(ColdRequest::Read(&url), "bring a segment back", || self.bring_back(file));
+                }
                 Ok(_) => {}
-                Err(e) => asking.failures.push(ColdFailure::local("read what stands for a segment", e)),
+                Err(e) => asking.failures.push(local("read what stands for a segment", e)),
             }
+            asking.failures[failures..].iter_mut().for_each(|failure| failure.table = table_of(file));
         }
     }
 
@@ -154,10 +164,10 @@ impl ColdDirectory {
         is_wanted
     }
 
-    /// Removes objects that no segment needs any more, as many as it may at a time, and files that a crash left half written.
+    /// Removes objects that no segment needs any more, and files that a crash left half written.
     pub fn sweep(&self, asking: &mut Asking<'_>) {
         if let Err(e) = self.try_sweep(asking) {
-            asking.failures.push(ColdFailure::local("look for objects to remove", e));
+            asking.failures.push(local("look for objects to remove", e));
         }
     }
 
@@ -170,32 +180,51 @@ impl ColdDirectory {
         for name in names.iter().filter(|name| name.ends_with(NEW)) {
             self.inner.remove(name)?;
         }
+        let mut gone = Vec::new();
         for file in names.iter().filter_map(|name| gone_number(name)) {
-            let gone = self.inner.open_on_demand(&gone_name(file)).and_then(|found| Stub::read(&*found));
-            match gone {
-                Ok((gone, _)) => asking.ask(&gone.url, "remove an object", || self.sweep_file(file)),
-                Err(e) => asking.failures.push(ColdFailure::local("read which object is to be removed", e)),
+            match self.old_object(file) {
+                Ok(url) => gone.extend(url.map(|url| (file, url))),
+                Err(e) => asking.failures.push(local("read which object is to be removed", e)),
             }
+        }
+        // A store begins behind the object that it refused last, so that one that stays does not keep the others.
+        let refused = self.refused.lock().clone();
+        gone.sort_by_key(|(file, url)| (refused.get(store_of(url)).is_some_and(|last| file <= last), *file));
+        for (file, url) in gone {
+            let refuse = |_: &io::Error| {
+                self.refused.lock().insert(store_of(&url).to_owned(), file);
+            };
+            asking.ask(ColdRequest::Remove(&url), "remove an object", || self.sweep_file(file, &url).inspect_err(refuse));
         }
         Ok(())
     }
 
-    /// Removes the object that a segment does not need any more, if it has such a one.
-    fn sweep_file(&self, file: u64) -> io::Result<()> {
-        let name = gone_name(file);
-        let found = match self.inner.open_on_demand(&name) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
-            found => found?,
-        };
-        let (gone, _) = Stub::read(&*found)?;
+    /// The URL of an object that a segment had, or may have, and that is to be removed.
+    pub fn old_object(&self, file: u64) -> io::Result<Option<String>> {
+        match self.inner.open_on_demand(&gone_name(file)) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+            found => Ok(Some(Stub::read(&*found?)?.0.url)),
+        }
+    }
+
+    /// Removes what `old_object` says.
+    pub fn remove_old_object(&self, file: u64) -> io::Result<()> {
+        let Some(url) = self.old_object(file)? else { return Ok(()) };
+        // As in `try_sweep`.
+        self.inner.sync_names()?;
+        self.sweep_file(file, &url)
+    }
+
+    /// Removes the object that a segment does not need any more.
+    fn sweep_file(&self, file: u64, gone: &str) -> io::Result<()> {
         let is_needed = match self.place(file)? {
             ColdPlace::Local => false,
-            ColdPlace::Both { url } | ColdPlace::Cold { url, .. } => *url == *gone.url,
+            ColdPlace::Both { url } | ColdPlace::Cold { url, .. } => *url == *gone,
         };
         if !is_needed {
-            self.shared.objects()?.remove(&gone.url)?;
+            self.shared.objects()?.remove(gone)?;
         }
-        self.inner.remove(&name)
+        self.inner.remove(&gone_name(file))
     }
 
     /// Writes a stub so that it is whole and durable under its name.
@@ -229,6 +258,10 @@ impl ColdDirectory {
         }
         Err(other_bytes(&stub.url))
     }
+}
+
+fn local(doing: &'static str, error: io::Error) -> ColdFailure {
+    ColdFailure::local(EngineError::io(doing, error))
 }
 
 /// Of a whole file, and of the parts of it that end at `ends`.

@@ -2,7 +2,8 @@
 
 use melba_segment::ColdLayout;
 use melba_threads::OwnThreads;
-use melba_vfs::{MemoryDirectory, MemoryObjects, SeededRandom, StoreFault};
+use melba_types::TreeId;
+use melba_vfs::{ManualClock, MemoryDirectory, MemoryObjects, SeededRandom, StoreFault};
 
 use super::*;
 
@@ -35,21 +36,29 @@ impl World {
 
     fn new() -> World {
         let world = World::over(MemoryDirectory::new(), Arc::default());
-        let file = world.cold.create(&segment_name(FILE)).expect("creates");
-        file.write_at(&content(), 0).and_then(|()| file.sync()).and_then(|()| world.cold.sync_names()).expect("writes");
-        world.disk.sync_names().expect("syncs");
+        world.create(FILE);
         world
     }
 
+    fn create(&self, file: u64) {
+        let file = self.cold.create(&segment_name(file)).expect("creates");
+        file.write_at(&content(), 0).and_then(|()| file.sync()).and_then(|()| self.cold.sync_names()).expect("writes");
+        self.disk.sync_names().expect("syncs");
+    }
+
     fn move_out(&self) -> io::Result<()> {
-        self.cold.move_out(FILE, "s3://b/", layout())
+        self.cold.remove_old_object(FILE).and_then(|()| self.cold.move_out(FILE, "s3://b/", layout()))
+    }
+
+    fn ask(&self, work: impl FnOnce(&mut Asking<'_>)) -> Result<(), ColdFailure> {
+        let (clock, may_ask) = (ManualClock::new(), |_: &ColdSource| true);
+        let mut asking = Asking::new(&may_ask, &clock);
+        work(&mut asking);
+        asking.failures.pop().map_or(Ok(()), Err)
     }
 
     fn sweep(&self) -> Result<(), ColdFailure> {
-        let may_ask = |_: &str| true;
-        let mut asking = Asking::new(&may_ask);
-        self.cold.sweep(&mut asking);
-        asking.failures.pop().map_or(Ok(()), Err)
+        self.ask(|asking| self.cold.sweep(asking))
     }
 
     fn open(&self) -> Arc<dyn File> {
@@ -217,6 +226,59 @@ fn a_file_whose_object_was_lost_meanwhile_gets_another_one() {
     assert!(world.move_out().is_err() && !world.cold.is_cold(FILE));
     world.move_out().expect("moves");
     assert!(read(&*world.open(), 0..BYTES).expect("reads") && world.cold.is_cold(FILE));
+}
+
+#[test]
+fn a_store_that_does_not_answer_has_not_lost_its_object() {
+    let world = World::new();
+    world.move_out().and_then(|()| world.cold.bring_back(FILE)).expect("moves");
+    world.objects.set_fault(Some(StoreFault::Refuses));
+    assert!(world.move_out().is_err() && matches!(world.cold.place(FILE), Ok(ColdPlace::Both { .. })));
+    world.objects.set_fault(None);
+    world.move_out().expect("goes again");
+    assert!(world.cold.is_cold(FILE) && world.objects.written().len() == 1);
+}
+
+#[test]
+fn an_object_that_cannot_be_removed_keeps_no_others() {
+    let world = World::new();
+    (0..6).for_each(|file| world.create(file));
+    for (file, folder) in
+        [(0, "s3://b/kept/"), (1, "s3://b/kept/"), (2, "s3://b/"), (3, "s3://other/"), (4, "s3://b/"), (5, "s3://b/")]
+    {
+        world.cold.move_out(file, folder, layout()).and_then(|()| world.cold.remove(&segment_name(file))).expect("moves");
+    }
+    world.objects.lock(Some("s3://b/kept/"));
+    let failure = world.sweep().expect_err("the first of them stays");
+    assert_eq!(failure.source, Some(ColdSource::Removals("s3://b".into())));
+    assert_eq!(world.objects.urls().len(), 5, "another store is not concerned");
+    assert!(world.sweep().is_err(), "the second, too");
+    assert!(world.sweep().is_err() && world.objects.urls().len() == 2, "all others, and the first again");
+    world.objects.lock(None);
+    world.sweep().expect("sweeps");
+    assert!(world.objects.urls().is_empty());
+    // A segment does not move before its older object is gone.
+    world.objects.lock(Some("s3://b/"));
+    world.move_out().and_then(|()| world.cold.bring_back(FILE)).and_then(|()| world.cold.give_up_object(FILE)).expect("returns");
+    assert!(
+        world.cold.move_out(FILE, "s3://other/", layout()).is_err() && world.cold.old_object(FILE).is_ok_and(|url| url.is_some())
+    );
+    assert!(read(&*world.open(), 0..BYTES).expect("reads") && world.objects.written().len() == 7);
+}
+
+#[test]
+fn a_lost_object_that_a_merge_wants_is_a_failure_of_its_table_and_keeps_no_others() {
+    let world = World::new();
+    world.create(FILE + 1);
+    world.move_out().expect("moves");
+    let lost = world.objects.urls().remove(0);
+    world.cold.move_out(FILE + 1, "s3://b/", layout()).expect("moves");
+    world.objects.change(|objects| drop(objects.remove(&lost)));
+    assert!(!world.cold.pin(vec![FILE, FILE + 1]));
+    let table_of = |file| (file == FILE).then_some(TreeId(5));
+    let failure = world.ask(|asking| world.cold.bring_wanted(asking, &table_of)).expect_err("it is lost");
+    assert_eq!((failure.source, failure.table), (Some(ColdSource::Object(lost)), Some(TreeId(5))));
+    assert!(world.cold.is_cold(FILE) && !world.cold.is_cold(FILE + 1));
 }
 
 #[test]
