@@ -98,9 +98,10 @@ impl Numeric {
         {
             return Ok(Numeric::small(mantissa, d.scale as u16));
         }
-        // 3.33 bits a digit: only very large mantissas are counted exactly.
-        let suspicious = d.mantissa.bits() as i64 / 4 > INTEGER_DIGITS_MAX;
-        if d.scale > SCALE_MAX || (suspicious && d.digits() - i64::from(d.scale) > INTEGER_DIGITS_MAX) {
+        let digits_max = INTEGER_DIGITS_MAX + i64::from(d.scale);
+        // Only very large mantissas are counted exactly: this many bits may have one digit more.
+        let suspicious = d.mantissa.bits() as f64 * std::f64::consts::LOG10_2 > digits_max as f64;
+        if d.scale > SCALE_MAX || (suspicious && d.digits() > digits_max) {
             return Err(overflow());
         }
         Ok(Numeric(Repr::Big(Arc::new(d))))

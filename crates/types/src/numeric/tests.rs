@@ -188,3 +188,17 @@ fn a_long_and_a_short_number_have_a_divisor_at_once() {
     assert_eq!(Numeric::from(-6).gcd(&Numeric::from(0)).expect("answers"), Numeric::from(6));
     assert!(start.elapsed() < std::time::Duration::from_secs(3), "{:?}", start.elapsed());
 }
+
+#[test]
+fn results_have_no_more_digits_than_the_format() {
+    let most = "9".repeat(131_072);
+    for (number, step) in [(most.clone(), "1"), (format!("-{most}.25"), "-0.75"), (format!("{most}.{}", "9".repeat(16_383)), "1")]
+    {
+        let error = n(&number).add(&n(step)).expect_err("one digit more");
+        assert_eq!(error.sqlstate().as_str(), "22003");
+        assert!(n(&number).sub(&n(step)).is_ok());
+    }
+    assert!(n("1e131071").mul(&n("10")).is_err());
+    assert!(n("1e131069").mul(&n("1e10")).is_err());
+    assert_eq!(n("1e131069").mul(&n("-99.99")).expect("the largest").to_string().len(), 131_075);
+}
