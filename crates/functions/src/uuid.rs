@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use melba_fmgr::{ScalarFn, Session, TypeIo, comparison_table, type_io};
 use melba_types::datetime::UNIX_EPOCH_MICROS;
-use melba_types::{Datum, Oid, oids};
+use melba_types::{Datum, Oid, err, oids};
 
 use crate::datetime::add_interval_to_instant;
 use crate::hash::{hash_bytes, hash_bytes_extended};
@@ -42,8 +42,16 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("uuidv7", |c, _| Ok(Datum::Uuid(version_7(c.session, ascending_nanos(c.session).into())?))),
     ("uuidv7_interval", |c, a| {
         let nanos = ascending_nanos(c.session);
+        if !a[0].as_interval().is_finite() {
+            return Err(err!(DATETIME_FIELD_OVERFLOW, "interval out of range for UUID version 7")
+                .detail("UUID version 7 does not support infinite intervals."));
+        }
         let at = add_interval_to_instant(c.session, nanos.div_euclid(1000) + UNIX_EPOCH_MICROS, &a[0].as_interval())?;
         let shifted = (i128::from(at) - i128::from(UNIX_EPOCH_MICROS)) * 1000 + i128::from(nanos.rem_euclid(1000));
+        if !(0..MILLISECONDS_END * 1_000_000).contains(&shifted) {
+            return Err(err!(DATETIME_FIELD_OVERFLOW, "timestamp out of range for UUID version 7")
+                .detail("UUID version 7 supports timestamps from 1970-01-01 to approximately year 10889."));
+        }
         Ok(Datum::Uuid(version_7(c.session, shifted)?))
     }),
     ("uuid_extract_timestamp", |_, a| Ok(timestamp(a[0].as_uuid()).map_or(Datum::Null, Datum::Int8))),
@@ -111,6 +119,9 @@ fn ascending_nanos(session: &dyn Session) -> i64 {
     after(LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(after(last))).unwrap_or_else(|last| last))
 }
 
+/// Version 7 has 48 bits for the milliseconds of its time.
+const MILLISECONDS_END: i128 = 1 << 48;
+
 /// Milliseconds of Unix time, twelve bits of the millisecond's fraction, random bits.
 fn version_7(session: &dyn Session, nanos: i128) -> melba_types::Result<[u8; 16]> {
     let mut uuid = random(session)?;
@@ -164,6 +175,20 @@ mod tests {
         let session = crate::testing::session();
         let made = (0..5000).map(|_| version_7(&session, ascending_nanos(&session).into()).expect("random bits"));
         assert!(made.collect::<Vec<_>>().is_sorted_by(|a, b| a[..8] < b[..8]));
+    }
+
+    #[test]
+    fn version_7_refuses_times_that_it_cannot_have() {
+        let session = crate::testing::session();
+        let made = |interval| {
+            let function = melba_fmgr::registry::scalar("uuidv7_interval").expect("a function");
+            function(&session.call(&[], oids::UUID), &[Datum::Interval(interval)])
+        };
+        let years = |years: i32| melba_types::Interval { months: years * 12, ..melba_types::Interval::ZERO };
+        for interval in [years(-100), years(9000), melba_types::Interval::INFINITY, melba_types::Interval::NEGATIVE_INFINITY] {
+            assert!(made(interval).is_err_and(|e| e.sqlstate().as_str() == "22008"), "{interval:?}");
+        }
+        assert!(made(years(8000)).is_ok());
     }
 
     #[test]
