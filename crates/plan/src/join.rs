@@ -21,7 +21,9 @@ use super::path::{Goal, Path, PathKind};
 use super::plain_path::{CPU, effort};
 use super::planner::{Planner, Stage};
 use super::rels::{Rels, has, rels_of};
-use super::{comparison, equivalence, join_filter, member, parallel, plain_path, selectivity, sort, stage, volatility};
+use super::{
+    comparison, equivalence, join_filter, member, parallel, plain_path, selectivity, sort, stage, table_sample, volatility,
+};
 
 /// Inner joins of more items than this are ordered greedily.
 const EXHAUSTIVE_ITEMS_MAX: usize = 10;
@@ -70,7 +72,7 @@ impl Planner<'_> {
 pub fn plan_joins(planner: &mut Planner<'_>, tree: &Tree, goal: &Goal) -> Result<(Rc<Path>, Vec<Expr>)> {
     let Tree::Inner { items, conditions } = tree else {
         let paths = tree_paths(planner, tree, &[], &[], goal)?;
-        return Ok((cheapest(paths, goal)?, vec![]));
+        return Ok((cheapest(paths, goal)?, table_sample::checks(planner)));
     };
     // Conditions that depend on no row are checked once.
     let mut gates = Vec::new();
@@ -90,6 +92,7 @@ pub fn plan_joins(planner: &mut Planner<'_>, tree: &Tree, goal: &Goal) -> Result
         paths.extend(tree_paths(planner, &tree, &[], &[], goal)?);
     }
     let path = cheapest(paths, goal)?;
+    gates.extend(table_sample::checks(planner));
     Ok((path, gates))
 }
 

@@ -67,6 +67,7 @@ mod stage;
 mod steps;
 mod sublink;
 mod synthesized;
+mod table_sample;
 mod timing;
 mod top_filter;
 mod unnest;
