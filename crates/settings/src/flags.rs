@@ -1,12 +1,17 @@
 //! What pg_settings_get_flags tells of settings.
 
-use crate::table::Definition;
+use crate::table::{Class, Context, Definition};
 
 impl Definition {
     /// The names of the setting's flags, in PostgreSQL's order.
     pub fn flags(&self) -> impl Iterator<Item = &'static str> {
         let name = self.name;
         FLAGS.iter().filter(move |(_, settings)| settings.binary_search(&name).is_ok()).map(|(flag, _)| *flag)
+    }
+
+    /// ALTER SYSTEM cannot keep it.
+    pub fn is_refused_by_alter_system(&self) -> bool {
+        self.context == Context::Internal || self.class == Class::Fixed || NOT_IN_FILE.binary_search(&self.name).is_ok()
     }
 }
 
@@ -103,6 +108,19 @@ const NO_RESET_ALL: &[&str] = &[
 const NO_SHOW_ALL: &[&str] =
     &["default_with_oids", "is_superuser", "role", "seed", "session_authorization", "ssl_renegotiation_limit"];
 
+/// ALTER SYSTEM refuses them: they are of a session or a transaction, of the command line, or protect its file.
+const NOT_IN_FILE: &[&str] = &[
+    "allow_alter_system",
+    "config_file",
+    "data_directory",
+    "role",
+    "seed",
+    "session_authorization",
+    "transaction_deferrable",
+    "transaction_isolation",
+    "transaction_read_only",
+];
+
 /// They are not in PostgreSQL's example of a configuration file.
 const NOT_IN_SAMPLE: &[&str] = &[
     "allow_in_place_tablespaces",
@@ -175,10 +193,11 @@ const RUNTIME_COMPUTED: &[&str] = &[
 
 #[cfg(test)]
 mod tests {
-    use super::FLAGS;
+    use super::{FLAGS, NOT_IN_FILE};
 
     #[test]
     fn settings_with_a_flag_are_sorted() {
         assert!(FLAGS.iter().all(|(_, settings)| settings.is_sorted()));
+        assert!(NOT_IN_FILE.is_sorted());
     }
 }

@@ -5,6 +5,7 @@
 //!    only while a SET LOCAL is in force.
 //! 2. Each level (the outermost, which is the transaction; each savepoint) remembers both as they were when the level first
 //!    changed the setting, so that rolling back a level restores them.
+//! 3. A value that SET has given stays; one that is the default follows it, wherever it is held: in a slot or in a level.
 
 pub mod check;
 pub mod configuration;
@@ -15,6 +16,8 @@ mod reference;
 mod slots;
 pub mod socket_options;
 pub mod table;
+#[cfg(test)]
+mod tests;
 pub mod value;
 
 use std::sync::Arc;
@@ -26,7 +29,7 @@ use crate::configuration::{Assignment, Configured, Place};
 use crate::table::{Class, Context, Definition, REPORTED, table};
 use crate::value::Value;
 pub use identifiers::split_identifiers;
-use slots::{Slot, Slots};
+use slots::{Held, Slot, Slots};
 use socket_options::SocketOptions;
 
 /// A setting: its place in the table, or behind the table for settings that clients defined (`name.name`).
@@ -74,7 +77,7 @@ pub enum Scope {
 #[derive(Debug, Default)]
 struct Level {
     /// `current` and `session` before the level's first change.
-    saved: Vec<(SettingId, Value, Value)>,
+    saved: Vec<(SettingId, Held, Held)>,
 }
 
 #[derive(Debug)]
@@ -127,7 +130,7 @@ impl Settings {
         }
         let value = self.check(id, value)?;
         if in_force {
-            self.slots[id] = Slot::configured(value, place);
+            self.slots.configure(id, Slot::configured(value, place));
         }
         Ok(())
     }
@@ -176,9 +179,9 @@ impl Settings {
                 if kept.pending_restart && !old.pending_restart {
                     changes.push(format!("parameter \"{name}\" cannot be changed without restarting the server"));
                 }
-                settings.slots[id] = kept;
+                settings.slots.configure(id, kept);
             } else if is_wrong(id) {
-                settings.slots[id] = kept;
+                settings.slots.configure(id, kept);
             } else if new.reset != old.reset {
                 changes.push(match new.source.name {
                     "default" => format!("parameter \"{name}\" removed from configuration file, reset to default"),
@@ -192,7 +195,7 @@ impl Settings {
     /// Where the value comes from.
     pub fn source(&self, id: SettingId) -> SettingSource {
         let slot = &self.slots[id];
-        if slot.current == slot.reset { slot.source.clone() } else { SettingSource::named("session") }
+        if slot.current.is_set { SettingSource::named("session") } else { slot.source.clone() }
     }
 
     /// Whether it was set explicitly: it is neither a default nor derived from other settings.
@@ -205,39 +208,63 @@ impl Settings {
         self.slots[id].pending_restart
     }
 
-    /// Takes over the server's settings as they are now, where the session has not changed them.
+    /// Takes over the server's settings as they are now, where the session has none of its own.
     pub fn rebase(&mut self, server: &Settings) {
         let before = self.slots.share(&server.slots);
         for (id, before) in before.iter().enumerate() {
-            let fixed = matches!(
-                self.context(id),
-                Context::Internal | Context::Postmaster | Context::Backend | Context::SuperuserBackend
-            );
-            let value = server.value(id);
-            if self.slots.is_shared(id) {
-                if before.based_on == *value {
-                    continue;
-                }
-                self.slots.own(id, before.clone());
-            }
-            let slot = &mut self.slots[id];
-            slot.pending_restart = server.slots[id].pending_restart;
-            if fixed || slot.based_on == *value {
-                continue;
-            }
-            let old = std::mem::replace(&mut slot.based_on, value.clone());
-            // A value given at the start of the session stays its default.
-            if slot.reset == old {
-                slot.reset = value.clone();
-                slot.source = server.slots[id].source.clone();
-                for held in [&mut slot.current, &mut slot.session] {
-                    if *held == old {
-                        *held = value.clone();
+            let new = &server.slots[id];
+            let has_changed = before.based_on != new.reset;
+            match self.context(id) {
+                // They keep the value that the session began with.
+                Context::Internal | Context::Postmaster | Context::Backend | Context::SuperuserBackend => {
+                    if has_changed && self.slots.is_shared(id) {
+                        self.slots.own(id, before.clone());
+                    }
+                    if !self.slots.is_shared(id) {
+                        self.slots[id].pending_restart = new.pending_restart;
                     }
                 }
-                self.note_change(id);
+                _ if self.slots.is_shared(id) => {
+                    if has_changed {
+                        self.note_change(id);
+                    }
+                }
+                _ => self.follow(id, new),
             }
         }
+        for name in &server.custom_names {
+            // Their names were checked when they were configured.
+            let _ = self.find_or_create(name);
+        }
+        for id in table().definitions.len()..self.slots.len() {
+            match server.find(self.name(id)) {
+                Some(of_server) => self.follow(id, &server.slots[of_server]),
+                None => self.follow(id, &Slot::custom()),
+            }
+        }
+    }
+
+    /// Takes over the server's default, unless the session has its own.
+    fn follow(&mut self, id: SettingId, new: &Slot) {
+        let slot = &mut self.slots[id];
+        slot.based_on = new.reset.clone();
+        if slot.of_session {
+            return;
+        }
+        let has_changed = slot.reset != new.reset;
+        slot.source = new.source.clone();
+        if !has_changed {
+            return;
+        }
+        slot.reset = new.reset.clone();
+        slot.current.follow(&new.reset);
+        slot.session.follow(&new.reset);
+        let saved = self.levels.iter_mut().flat_map(|level| &mut level.saved);
+        for (_, current, session) in saved.filter(|(saved, ..)| *saved == id) {
+            current.follow(&new.reset);
+            session.follow(&new.reset);
+        }
+        self.note_change(id);
     }
 
     /// The settings of superusers that the session's user may change now.
@@ -260,11 +287,11 @@ impl Settings {
             _ if authorization => Value::Text("none".into()),
             _ => self.slots[id].reset.clone(),
         };
-        self.assign(id, value, scope);
+        self.assign(id, Held::set(value), scope);
         if authorization {
             let id = self.get_id("session_authorization")?;
             let value = role.map_or_else(|| self.slots[id].reset.clone(), |r| Value::Text(r.into()));
-            self.assign(id, value, scope);
+            self.assign(id, Held::set(value), scope);
         }
         Ok(())
     }
@@ -333,11 +360,11 @@ impl Settings {
         }
         require_custom_name(name)?;
         self.custom_names.push(name.into());
-        Ok(self.slots.push(Slot::default(Value::Text("".into()))))
+        Ok(self.slots.push(Slot::custom()))
     }
 
     pub fn value(&self, id: SettingId) -> &Value {
-        &self.slots[id].current
+        &self.slots[id].current.value
     }
 
     pub fn reset_value(&self, id: SettingId) -> &Value {
@@ -404,7 +431,7 @@ impl Settings {
         match self.definition(id) {
             Some(d) => {
                 let slot = &self.slots[id];
-                let value = check::check(d, value::parse(d, text)?, &slot.current, &slot.reset)?;
+                let value = check::check(d, value::parse(d, text)?, &slot.current.value, &slot.reset)?;
                 d.check_supported(&value, &table().defaults[id])?;
                 Ok(value)
             }
@@ -447,12 +474,24 @@ impl Settings {
         text.map_or(Ok(()), |text| self.check(id, text).map(drop))
     }
 
+    /// Whether ALTER SYSTEM may write a value for later sessions, or, `None`, take one back.
+    ///
+    /// # Errors
+    /// PostgreSQL's.
+    pub fn check_configured(&self, name: &str, text: Option<&str>) -> Result<()> {
+        let Some(id) = table().find(name) else { return require_custom_name(name) };
+        if table().definitions[id].is_refused_by_alter_system() {
+            bail!(CANT_CHANGE_RUNTIME_PARAM, "parameter \"{name}\" cannot be changed");
+        }
+        text.map_or(Ok(()), |text| self.check(id, text).map(drop))
+    }
+
     /// SET name = text.
     pub fn set(&mut self, name: &str, text: &str, scope: Scope) -> Result<()> {
         let id = self.find_or_create(name)?;
         self.permit(id)?;
         let value = self.check(id, text)?;
-        self.assign(id, value, scope);
+        self.assign(id, Held::set(value), scope);
         Ok(())
     }
 
@@ -464,7 +503,7 @@ impl Settings {
             bail!(FEATURE_NOT_SUPPORTED, "parameter \"{}\" cannot be reset", self.name(id));
         }
         let value = self.slots[id].reset.clone();
-        self.assign(id, value, scope);
+        self.assign(id, Held::default(value), scope);
         Ok(())
     }
 
@@ -481,8 +520,8 @@ impl Settings {
                     | "seed"
             );
             let slot = &self.slots[id];
-            if !fixed && self.permit(id).is_ok() && (slot.current != slot.reset || slot.session != slot.reset) {
-                self.assign(id, self.slots[id].reset.clone(), Scope::Session);
+            if !fixed && self.permit(id).is_ok() && (slot.current.is_set || slot.session.is_set) {
+                self.assign(id, Held::default(slot.reset.clone()), Scope::Session);
             }
         }
     }
@@ -505,7 +544,7 @@ impl Settings {
     /// Sets a value that the server itself determines (the user, the transaction's modes): without a permission check or undo.
     pub fn set_internal(&mut self, name: &str, value: Value) {
         let id = self.find(name).expect("a setting of the table");
-        if self.slots[id].current != value {
+        if self.slots[id].current.value != value {
             self.put(id, value, "override");
         }
     }
@@ -513,11 +552,12 @@ impl Settings {
     fn put(&mut self, id: SettingId, value: Value, source: &'static str) {
         let Slot { based_on, pending_restart, .. } = &self.slots[id];
         let (based_on, pending_restart) = (based_on.clone(), *pending_restart);
-        self.slots[id] = Slot { based_on, pending_restart, ..Slot::new(value, SettingSource::named(source)) };
+        let slot = Slot::new(value, SettingSource::named(source));
+        self.slots[id] = Slot { of_session: true, based_on, pending_restart, ..slot };
         self.note_change(id);
     }
 
-    fn assign(&mut self, id: SettingId, value: Value, scope: Scope) {
+    fn assign(&mut self, id: SettingId, held: Held, scope: Scope) {
         let slot = &mut self.slots[id];
         if let Some(level) = self.levels.last_mut()
             && !level.saved.iter().any(|(saved, ..)| *saved == id)
@@ -525,9 +565,9 @@ impl Settings {
             level.saved.push((id, slot.current.clone(), slot.session.clone()));
         }
         if scope == Scope::Session {
-            slot.session = value.clone();
+            slot.session = held.clone();
         }
-        slot.current = value;
+        slot.current = held;
         self.note_change(id);
     }
 
@@ -661,111 +701,4 @@ fn valid_custom_name(name: &str) -> bool {
         chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_' || !c.is_ascii())
             && chars.all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '$' || !c.is_ascii())
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn settings() -> Settings {
-        Settings::server(&[]).unwrap().for_session(true)
-    }
-
-    fn show(s: &Settings, name: &str) -> String {
-        s.show(s.find(name).unwrap())
-    }
-
-    #[test]
-    fn values_are_read_and_printed_as_postgresql_does() {
-        let mut s = settings();
-        for (name, text, shown) in [
-            ("work_mem", "8192", "8MB"),
-            ("work_mem", "1.5MB", "1536kB"),
-            ("statement_timeout", "1min", "1min"),
-            ("statement_timeout", "61000", "61s"),
-            ("statement_timeout", "010", "8ms"),
-            ("vacuum_cost_delay", "1.5ms", "1500us"),
-            ("DateStyle", "german", "German, DMY"),
-            ("datestyle", "sql, dmy", "SQL, DMY"),
-            ("TimeZone", "europe/berlin", "Europe/Berlin"),
-            ("timezone", "-7", "<-07>+07"),
-            ("client_encoding", "utf-8", "UTF8"),
-            ("enable_seqscan", "f", "off"),
-            ("synchronous_commit", "true", "on"),
-            ("random_page_cost", "1e10", "1e+10"),
-            ("extra_float_digits", "0", "0"),
-            ("my.own", "x", "x"),
-        ] {
-            s.set(name, text, Scope::Session).unwrap_or_else(|e| panic!("{name} {text}: {e}"));
-            assert_eq!(show(&s, name), shown, "{name} = {text}");
-        }
-    }
-
-    #[test]
-    fn wrong_values_have_postgresql_s_errors() {
-        let mut s = settings();
-        for (name, text, state, message) in [
-            ("foo", "1", "42704", "unrecognized configuration parameter \"foo\""),
-            ("foo.b-z", "1", "42602", "invalid configuration parameter name \"foo.b-z\""),
-            ("work_mem", "x", "22023", "invalid value for parameter \"work_mem\": \"x\""),
-            ("work_mem", "1kB", "22023", "1 kB is outside the valid range for parameter \"work_mem\" (64 kB .. 2147483647 kB)"),
-            ("work_mem", "99999999999", "22023", "invalid value for parameter \"work_mem\": \"99999999999\""),
-            ("enable_seqscan", "maybe", "22023", "parameter \"enable_seqscan\" requires a Boolean value"),
-            ("datestyle", "foo", "22023", "invalid value for parameter \"DateStyle\": \"foo\""),
-            ("timezone", "foo", "22023", "invalid value for parameter \"TimeZone\": \"foo\""),
-            ("server_version", "x", "55P02", "parameter \"server_version\" cannot be changed"),
-            ("fsync", "off", "55P02", "parameter \"fsync\" cannot be changed now"),
-        ] {
-            let error = s.set(name, text, Scope::Session).unwrap_err();
-            assert_eq!((error.sqlstate().as_str(), error.message()), (state, message));
-        }
-    }
-
-    #[test]
-    fn sessions_share_what_they_have_not_changed() {
-        let server = Settings::server(&[("work_mem".into(), "1MB".into()), ("my.own".into(), "x".into())]).unwrap();
-        let (mut first, second) = (server.for_session(true), server.for_session(true));
-        first.set("work_mem", "2MB", Scope::Session).unwrap();
-        first.set("my.own", "y", Scope::Session).unwrap();
-        first.set("my.other", "z", Scope::Session).unwrap();
-        assert_eq!(["work_mem", "my.own", "my.other"].map(|name| show(&first, name)), ["2MB", "y", "z"]);
-        assert_eq!([show(&second, "work_mem"), show(&second, "my.own")], ["1MB", "x"]);
-        assert_eq!([show(&server, "work_mem"), show(&server, "my.own")], ["1MB", "x"]);
-        assert_eq!(second.find("my.other"), None);
-        assert_eq!(first.ids().len(), second.ids().len() + 1);
-    }
-
-    #[test]
-    fn transactions_undo_changes() {
-        let mut s = settings();
-        s.set("work_mem", "1MB", Scope::Session).unwrap();
-        s.push_level();
-        s.set("work_mem", "2MB", Scope::Transaction).unwrap();
-        s.rollback_level();
-        assert_eq!(show(&s, "work_mem"), "1MB");
-        s.push_level();
-        s.set("work_mem", "3MB", Scope::Transaction).unwrap();
-        s.commit_level();
-        assert_eq!(show(&s, "work_mem"), "3MB", "released savepoints keep SET LOCAL");
-        s.commit();
-        assert_eq!(show(&s, "work_mem"), "1MB", "commit ends SET LOCAL and keeps SET");
-        s.reset("work_mem", Scope::Session).unwrap();
-        s.push_level();
-        s.set("work_mem", "4MB", Scope::Session).unwrap();
-        s.rollback();
-        assert_eq!(show(&s, "work_mem"), "1MB");
-    }
-
-    #[test]
-    fn changes_are_reported_once() {
-        let mut s = settings();
-        let mut first = Vec::new();
-        s.report_changes(|name, _| first.push(name.to_owned()));
-        assert_eq!(first.len(), REPORTED.len());
-        s.set("application_name", "x", Scope::Session).unwrap();
-        s.set("work_mem", "1MB", Scope::Session).unwrap();
-        let mut second = Vec::new();
-        s.report_changes(|name, value| second.push((name.to_owned(), value.to_owned())));
-        assert_eq!(second, [("application_name".to_owned(), "x".to_owned())]);
-    }
 }

@@ -8,12 +8,39 @@ use crate::configuration::Place;
 use crate::value::Value;
 use crate::{SettingId, SettingSource};
 
+/// A value that is in force, or may come back into force.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Held {
+    pub value: Value,
+    /// SET has given it, be it the default's value. Otherwise it is the default, and follows that.
+    pub is_set: bool,
+}
+
+impl Held {
+    pub fn default(value: Value) -> Held {
+        Held { value, is_set: false }
+    }
+
+    pub fn set(value: Value) -> Held {
+        Held { value, is_set: true }
+    }
+
+    /// The default is another one now.
+    pub fn follow(&mut self, default: &Value) {
+        if !self.is_set {
+            self.value = default.clone();
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Slot {
-    pub current: Value,
-    pub session: Value,
-    /// The value that RESET restores.
+    pub current: Held,
+    pub session: Held,
+    /// The default: the value that RESET restores.
     pub reset: Value,
+    /// The session got the default when it began: the server's does not replace it.
+    pub of_session: bool,
     /// The server's value that the session started from; of the server's own settings, the one that was configured.
     pub based_on: Value,
     /// Where `reset` comes from.
@@ -24,8 +51,8 @@ pub(crate) struct Slot {
 
 impl Slot {
     pub fn new(value: Value, source: SettingSource) -> Slot {
-        let [current, session, reset] = std::array::from_fn(|_| value.clone());
-        Slot { current, session, reset, based_on: value, source, pending_restart: false }
+        let [current, session] = std::array::from_fn(|_| Held::default(value.clone()));
+        Slot { current, session, reset: value.clone(), of_session: false, based_on: value, source, pending_restart: false }
     }
 
     pub fn configured(value: Value, place: &Place) -> Slot {
@@ -34,6 +61,11 @@ impl Slot {
 
     pub fn default(value: Value) -> Slot {
         Slot::new(value, SettingSource::named("default"))
+    }
+
+    /// Of a setting that is not in the table.
+    pub fn custom() -> Slot {
+        Slot::default(Value::Text("".into()))
     }
 }
 
@@ -82,6 +114,14 @@ impl Slots {
         std::mem::replace(&mut self.shared, shared)
     }
 
+    /// Replaces a slot of the server's, before it has sessions.
+    pub fn configure(&mut self, id: SettingId, slot: Slot) {
+        match self.place(id) {
+            Ok(at) => self.own[at].1 = slot,
+            Err(_) => Arc::make_mut(&mut self.shared)[id] = slot,
+        }
+    }
+
     /// Replaces a slot by one that is not shared.
     pub fn own(&mut self, id: SettingId, slot: Slot) {
         match self.place(id) {
@@ -106,8 +146,6 @@ impl IndexMut<SettingId> for Slots {
     fn index_mut(&mut self, id: SettingId) -> &mut Slot {
         let at = match self.place(id) {
             Ok(at) => at,
-            // The server's settings before it has sessions.
-            Err(_) if Arc::strong_count(&self.shared) == 1 => return &mut Arc::make_mut(&mut self.shared)[id],
             Err(at) => {
                 self.own.insert(at, (id, self.shared[id].clone()));
                 at

@@ -1,7 +1,6 @@
 //! ALTER SYSTEM: the server's settings, changed in a file.
 
 use melba_catalog::{acl, classes};
-use melba_settings::table::{Class, Context};
 use melba_statement::outcome::Outcome;
 use melba_statement::setting_text::argument_text;
 use melba_types::{DbError, Result, bail};
@@ -38,20 +37,11 @@ fn new_value(session: &Session, set: &pg_query::protobuf::VariableSetStmt) -> Re
     if set.kind() == VariableSetKind::VarResetAll {
         return Ok(None);
     }
-    let definition = {
-        let settings = session.state.settings.lock();
-        settings.definition(settings.get_id(&set.name)?)
-    };
-    let is_of_command_line = matches!(set.name.to_ascii_lowercase().as_str(), "data_directory" | "config_file");
-    let is_fixed = definition.is_some_and(|d| d.context == Context::Internal || d.class == Class::Fixed);
-    if is_fixed || is_of_command_line {
-        bail!(CANT_CHANGE_RUNTIME_PARAM, "parameter \"{}\" cannot be changed", set.name);
-    }
+    session.state.settings.lock().check_configured(&set.name, None)?;
     if set.kind() != VariableSetKind::VarSetValue {
         return Ok(None);
     }
     let text = argument_text(&session.state.settings.lock(), &set.name, &set.args)?;
-    let settings = session.state.settings.lock();
-    settings.check(settings.get_id(&set.name)?, &text)?;
+    session.state.settings.lock().check_configured(&set.name, Some(&text))?;
     Ok(Some((set.name.clone(), text)))
 }
