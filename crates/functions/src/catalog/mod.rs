@@ -12,6 +12,7 @@ mod partitions;
 mod privileges;
 mod sizes;
 mod statistics;
+mod statistics_import;
 mod visibility;
 
 use melba_fmgr::{CallInfo, ScalarFn, SetFn};
@@ -30,6 +31,7 @@ pub const TABLES: &[&[(&str, ScalarFn)]] = &[
     privileges::FUNCTIONS,
     sizes::FUNCTIONS,
     statistics::FUNCTIONS,
+    statistics_import::FUNCTIONS,
     visibility::FUNCTIONS,
 ];
 
