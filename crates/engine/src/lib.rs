@@ -56,7 +56,7 @@ pub use index_load::IndexLoad;
 pub use melba_locks::{Claim, ClaimNumber};
 pub use melba_locks::{LockTag, LockedObject, LongWait, RelationLockMode, RowLockMode, Wait, WaitPhase, WaitWatch};
 pub use melba_segment::Coded;
-pub use melba_segment::{ColumnEstimate, Point};
+pub use melba_segment::{ColumnEstimate, Point, distinct_in_all};
 pub use melba_store::{
     Asking, ColdCounts, ColdFailure, ColdSource, DenseStatistics, EngineError, Held, Interrupt, InterruptReason, ManifestState,
     MemoryBudget, Persistence, QueryMemory, Result, RowBytes, RowCounts, SequenceDefinition, SequenceId, SequenceState,
@@ -70,7 +70,7 @@ pub use melba_vfs::{OF_OBJECT, Objects};
 pub use melba_wal::{WalStatistics, WriteCounts};
 pub use options::EngineOptions;
 pub use recovery::RecoveryProgress;
-pub use samples::{SampledColumn, TableSample};
+pub use samples::{SampleAge, SampledColumn, TableSample};
 pub use scan::{IndexScan, Morsel, ScanBatch, ScanPiece, TableScan, ZoneOp, ZonePredicate};
 pub use scan_counts::ScanCounts;
 pub use session::EngineSession;

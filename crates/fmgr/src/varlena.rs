@@ -74,7 +74,14 @@ fn array_bytes(value: &Array) -> usize {
     let dimensions = 12 + 8 * value.dims.len();
     let nulls = value.elements.iter().any(Datum::is_null);
     let header = if nulls { (4 + dimensions + value.elements.len().div_ceil(8)).next_multiple_of(8) } else { 4 + dimensions };
-    value.elements.iter().fold(header, aligned) - HEADER_BYTES
+    // Room behind an element belongs to it.
+    let element = |at: usize, element: &Datum| match element {
+        Datum::Null | Datum::Bool(_) | Datum::Char(_) | Datum::Uuid(_) => aligned(at, element),
+        Datum::Int2(_) => aligned(at, element).next_multiple_of(2),
+        Datum::TimeTz(_) => aligned(at, element).next_multiple_of(8),
+        _ => aligned(at, element).next_multiple_of(4),
+    };
+    value.elements.iter().fold(header, element) - HEADER_BYTES
 }
 
 /// The range's type, its bounds, a byte of flags.

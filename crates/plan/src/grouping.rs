@@ -18,7 +18,7 @@ use super::planner::{Planner, Stage};
 use super::prepare::{entry_names, joined_columns, substitute};
 use super::project_set::{has_set, project_set};
 use super::sort::without_target;
-use super::{parallel, selectivity, sort, volatility};
+use super::{groups, parallel, selectivity, sort, volatility};
 use melba_expression::key::KeyPart;
 use melba_expression::{Call, CallTarget, Expression, Node, user_aggregate};
 use melba_tree::{AggregateCall, Expr, Query, Target, equal, places_of_targets, shape};
@@ -147,7 +147,7 @@ fn aggregate(
     planner.note_computed(GROUP, &exprs);
     planner.note_computed(AGGREGATE, &all.aggregates);
     let below = stage.node.estimate;
-    let of_input = if groups.is_empty() { 1.0 } else { selectivity::groups_of(planner, &key_exprs, below.rows) };
+    let of_input = if groups.is_empty() { 1.0 } else { groups::groups_of(planner, &key_exprs, below.rows) };
     let scatters = scatters(planner, &key_exprs, &keys_of(&groups, is_key), of_input, below.rows);
     let (sets, keys) = with_labels(&labels, sets, keys);
     let rows = (of_input * super::default_selectivity::default_of(&having)).max(1.0);
@@ -263,7 +263,7 @@ fn distinct_rows(
     let keys = dependencies.determining(&all, &kinds, &set);
     let key_exprs: Vec<Expr> = keys.iter().map(|at| all[*at].clone()).collect();
     let below = input.estimate;
-    let rows = selectivity::groups_of(planner, &key_exprs, below.rows).max(1.0);
+    let rows = groups::groups_of(planner, &key_exprs, below.rows).max(1.0);
     let total = below.total + below.rows * 0.01;
     let scatters = scatters(planner, &key_exprs, &keys.iter().map(|at| &own[*at]).collect::<Vec<_>>(), rows, below.rows);
     ask_for_codes(&mut input, &own, &[], scatters > 0);

@@ -15,6 +15,7 @@
 mod access;
 mod arbiters;
 mod coded;
+mod column_statistics;
 mod common;
 mod comparison;
 pub mod constant;
@@ -30,6 +31,7 @@ mod failure;
 pub mod file_scan;
 mod fold;
 mod grouping;
+mod groups;
 mod index_path;
 pub mod io_usage;
 mod join;
@@ -78,11 +80,12 @@ pub mod zone_filter;
 use std::sync::Arc;
 
 use melba_catalog::Catalog;
-use melba_engine::{ColumnEstimate, Engine, TableSample};
+use melba_engine::{ColumnEstimate, Engine, SampleAge, TableSample};
 use melba_expression::{Evaluation, NoSubPlans};
 use melba_fmgr::Session;
 use melba_types::{Result, TreeId};
 
+pub use column_statistics::column_statistics;
 pub use node::{CteNode, Estimate, Plan, PlanCommand, PlanNode, PlanStep, PlanSteps, SubPlanNode};
 pub use steps::plan_of_steps;
 pub use synthesized::Synthesized;
@@ -102,14 +105,19 @@ pub trait Statistics {
         self.engine().tree_rows_estimate(tree) as f64
     }
 
-    /// A column's statistics over segments, counted from 0; `None` when there are none.
+    /// Whether some rows of a table are in segments.
+    fn has_segments(&self, tree: TreeId) -> bool {
+        self.engine().tree_has_segments(tree)
+    }
+
+    /// A column's statistics, counted from 0; `None` when there are none.
     fn column(&self, tree: TreeId, column: usize) -> Option<ColumnEstimate> {
         self.engine().tree_column_estimate(tree, column)
     }
 
-    /// Some rows of a table's segments; `None` when it has none.
+    /// Some rows of a table; `None` when it has none.
     fn sample(&self, tree: TreeId, columns: &[usize]) -> Option<TableSample> {
-        self.engine().tree_sample(tree, columns)
+        self.engine().tree_sample(tree, columns, SampleAge::ForPlans)
     }
 }
 

@@ -105,6 +105,64 @@ fn evaluate(planner: &Planner<'_>, entry: usize, condition: &Expr) -> Option<Pas
     Some(Passing { rows, of: sample.rows, cluster_rows: sample.cluster_rows, is_complete: sample.is_complete })
 }
 
+/// The values of expressions in sampled rows, as numbers: equal values of one expression have the same.
+pub(super) struct Numbered {
+    /// By expression and row.
+    pub numbers: Vec<Vec<u32>>,
+    pub rows: usize,
+    pub is_complete: bool,
+}
+
+impl Numbered {
+    /// One of the expressions.
+    pub fn only(&self, at: usize) -> Numbered {
+        Numbered { numbers: vec![self.numbers[at].clone()], ..*self }
+    }
+
+    /// How many combinations of values there are, and how many of them only once. `shift`: each expression takes its values from so many
+    /// rows further on.
+    pub fn distinct(&self, shift: impl Fn(usize) -> usize) -> (usize, usize) {
+        let mut counts: HashMap<Vec<u32>, u32> = HashMap::with_capacity(self.rows);
+        for row in 0..self.rows {
+            let of = |(at, numbers): (usize, &Vec<u32>)| numbers[(row + shift(at)) % self.rows];
+            *counts.entry(self.numbers.iter().enumerate().map(of).collect()).or_default() += 1;
+        }
+        (counts.len(), counts.values().filter(|count| **count == 1).count())
+    }
+}
+
+/// The values of expressions over `entry` in sampled rows; `None` where they cannot be known now, as with `passing`.
+pub(super) fn numbered(planner: &Planner<'_>, entry: usize, exprs: &[&Expr]) -> Option<Numbered> {
+    if entry >= 127 || exprs.iter().any(|expr| expr.any(&mut |e| is_dear(planner, e))) {
+        return None;
+    }
+    let (tree, _) = sampled_table(planner, entry)?;
+    let mut scope = Columns { entry, columns: Vec::new() };
+    let (catalog, session) = (planner.inputs.catalog, planner.inputs.session);
+    let mut compiler = Compiler::new(catalog, Some(session), &mut scope);
+    let compiled = exprs.iter().map(|expr| compiler.compile(expr).ok()).collect::<Option<Vec<Expression>>>()?;
+    if compiled.iter().any(|expr| expr.any(&mut |e| !is_evaluable(e))) {
+        return None;
+    }
+    let sample = planner.inputs.statistics.sample(tree, &scope.columns)?;
+    let columns = sample.columns.iter().map(|c| c.as_ref().map(|c| c.values.clone())).collect::<Option<Vec<Column>>>()?;
+    let evaluation = planner.inputs.statistics.evaluation()?;
+    let batch = Batch { columns, rows: sample.rows };
+    let number = |(expr, of): (&Expression, &&Expr)| {
+        let key = KeyPart::equality(planner.catalog(), (planner.catalog().base_type(of.ty()), of.collation()));
+        let mut known: HashMap<Vec<u8>, u32> = HashMap::new();
+        let of_row = |row: usize| {
+            let mut bytes = Vec::new();
+            key.encode(&expr.eval_row(&evaluation, &batch.row(row)).ok()?, &mut bytes);
+            let next = known.len() as u32;
+            Some(*known.entry(bytes).or_insert(next))
+        };
+        (0..sample.rows).map(of_row).collect::<Option<Vec<u32>>>()
+    };
+    let numbers = compiled.iter().zip(exprs).map(number).collect::<Option<Vec<Vec<u32>>>>()?;
+    Some(Numbered { numbers, rows: sample.rows, is_complete: sample.is_complete })
+}
+
 /// The tree and the relation of a table whose rows may be looked at: policies may hide some from the user, whom estimates would tell
 /// about them.
 fn sampled_table<'p>(planner: &'p Planner<'_>, entry: usize) -> Option<(melba_types::TreeId, &'p melba_catalog::Relation)> {

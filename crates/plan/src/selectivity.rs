@@ -1,6 +1,5 @@
 //! Estimates the share of rows that pass a condition: by the columns' statistics, and by the condition's form where there are none.
 
-use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 
 use melba_catalog::extended_statistics::statistics_of;
@@ -8,7 +7,7 @@ use melba_catalog::{Relation, StatisticsData, Storage, relations};
 use melba_engine::{ColumnEstimate, Point};
 use melba_types::{Datum, Oid, oids};
 
-use super::correlation::{counted, dependence};
+use super::correlation::dependence;
 use super::default_selectivity::{EQUAL, OTHER, RANGE};
 use super::pattern::{like_exact, like_prefix, regex_exact, regex_prefix};
 use super::planner::{Nothing, Planner};
@@ -35,7 +34,7 @@ const LEFT: Oid = Oid(3060);
 /// As many places a group as an aggregate has in an array at most.
 const SPARSE_PLACES: f64 = 16.0;
 /// Of smaller tables the rules are good enough.
-const SAMPLED_ROWS_MIN: f64 = 500.0;
+pub const SAMPLED_ROWS_MIN: f64 = 500.0;
 /// Microseconds per day.
 const DAY_MICROS: f64 = 86_400_000_000.0;
 
@@ -99,6 +98,9 @@ fn selectivity(planner: &Planner<'_>, condition: &Expr) -> f64 {
 /// The share of rows that pass all conditions. Those on one table are evaluated for sampled rows, as far as possible.
 pub fn conjunction<'e>(planner: &Planner<'_>, conditions: impl IntoIterator<Item = &'e Expr>) -> f64 {
     let conditions: Vec<&Expr> = conditions.into_iter().collect();
+    if let Some(share) = share_of_key(planner, &conditions) {
+        return share;
+    }
     let mut rest = Vec::new();
     let mut by_entry: Vec<(usize, Vec<Sampled<'_>>)> = Vec::new();
     for condition in &conditions {
@@ -113,6 +115,15 @@ pub fn conjunction<'e>(planner: &Planner<'_>, conditions: impl IntoIterator<Item
     }
     let shares = by_entry.iter().map(|(_, all)| sampled_share(planner, all));
     shares.product::<f64>() * by_rules(planner, rest)
+}
+
+/// The share of one row, where conditions on a table find it by a key: nothing else need be known of it.
+fn share_of_key(planner: &Planner<'_>, conditions: &[&Expr]) -> Option<f64> {
+    let mut equal = conditions.iter().filter_map(|condition| equal_column(planner, condition)).peekable();
+    let (entry, _) = *equal.peek()?;
+    let rows = key_rows(planner, entry, equal.filter(|(of, _)| *of == entry).map(|(_, column)| column));
+    let is_own = |condition: &&Expr| rels_of(condition) >> entry.min(127) & 1 != 0;
+    (rows > 0.0 && conditions.iter().all(is_own)).then(|| 1.0 / rows)
 }
 
 /// The sampled rows that pass a condition on one table, where the rules are no better: they suffice when a row is found by a key,
@@ -224,7 +235,7 @@ fn equal_column(planner: &Planner<'_>, condition: &Expr) -> Option<ColumnPlace> 
 }
 
 /// What ANALYZE has collected for the statistics objects of a table.
-fn collected<'p>(planner: &'p Planner<'_>, entry: usize) -> Vec<&'p StatisticsData> {
+pub fn collected<'p>(planner: &'p Planner<'_>, entry: usize) -> Vec<&'p StatisticsData> {
     let Some(table) = table_of(planner, entry) else { return Vec::new() };
     let objects = statistics_of(planner.catalog(), table.oid);
     objects.into_iter().filter_map(|s| s.data.iter().find(|d| d.inherited == table.is_partitioned())).collect()
@@ -280,58 +291,6 @@ pub fn match_share(planner: &Planner<'_>, conditions: &[&Expr], left: Rels, righ
     if is_known { share } else { OTHER }
 }
 
-/// How many groups rows make by expressions.
-pub fn groups_of(planner: &Planner<'_>, exprs: &[Expr], rows: f64) -> f64 {
-    let (mut groups, counted) = counted_groups(planner, exprs);
-    for (_, expr) in exprs.iter().enumerate().filter(|(at, _)| !counted.contains(at)) {
-        let mut of_one: f64 = 1.0;
-        let mut is_known = true;
-        // An expression has at most as many values as its columns have together.
-        expr.visit_vars(&mut |v| {
-            if v.levels_up > 0 {
-                return;
-            }
-            let distinct = match usize::try_from(v.column - 1) {
-                Ok(column) => distinct_values(planner, v.entry, column),
-                Err(_) => distinct_of_system_column(planner, v.entry, v.column),
-            };
-            match distinct {
-                Some(distinct) => of_one *= distinct,
-                None => is_known = false,
-            }
-        });
-        if let Some((entry, column, Some(characters))) = beginning_of(planner, expr)
-            && let Some(estimate) = estimate(planner, entry, column)
-        {
-            of_one = of_one.min(estimate.distinct_beginnings(characters));
-        }
-        // Without statistics a tenth of the rows are assumed to be groups.
-        groups *= if is_known { of_one.max(1.0) } else { (rows * 0.1).max(1.0) };
-    }
-    groups.clamp(1.0, rows.max(1.0))
-}
-
-/// The groups that columns of one table make together, where ANALYZE has counted them, and the places of these columns.
-fn counted_groups(planner: &Planner<'_>, exprs: &[Expr]) -> (f64, HashSet<usize>) {
-    let columns: Vec<(usize, ColumnPlace)> =
-        exprs.iter().enumerate().filter_map(|(at, e)| Some((at, column_of(planner, e)?))).collect();
-    let entries: BTreeSet<usize> = columns.iter().map(|(_, (entry, _))| *entry).collect();
-    let (mut groups, mut places) = (1.0, HashSet::new());
-    for entry in entries {
-        let data = collected(planner, entry);
-        if data.is_empty() {
-            continue;
-        }
-        let of_entry = columns.iter().filter(|(_, column)| column.0 == entry);
-        let mut left: Vec<(usize, i16)> = of_entry.map(|(at, column)| (*at, column.1 as i16 + 1)).collect();
-        while let Some((set, count)) = counted(&data, &left.iter().map(|(_, number)| *number).collect::<Vec<i16>>()) {
-            groups *= count;
-            places.extend(left.extract_if(.., |(_, number)| set.contains(number)).map(|(at, _)| at));
-        }
-    }
-    (groups, places)
-}
-
 /// The entry and the column whose values' first characters an expression returns, and how many, if that is known.
 pub fn beginning_of(planner: &Planner<'_>, expr: &Expr) -> Option<(usize, usize, Option<usize>)> {
     let Expr::Function(call) = expr else { return None };
@@ -351,7 +310,7 @@ pub fn is_sparse(planner: &Planner<'_>, expr: &Expr) -> bool {
 }
 
 /// Distinct values of a column; `None` when nothing is known.
-fn distinct_values(planner: &Planner<'_>, entry: usize, column: usize) -> Option<f64> {
+pub fn distinct_values(planner: &Planner<'_>, entry: usize, column: usize) -> Option<f64> {
     let RangeKind::Relation { oid, .. } = planner.level().entries.get(entry)?.kind else { return None };
     let relation = planner.catalog().relation(oid)?;
     if matches!(relation.storage, Storage::System(_)) {
@@ -370,7 +329,7 @@ fn distinct_values(planner: &Planner<'_>, entry: usize, column: usize) -> Option
 }
 
 /// As PostgreSQL's get_variable_numdistinct has it: ctid is unique, and a table has one tableoid.
-fn distinct_of_system_column(planner: &Planner<'_>, entry: usize, column: i16) -> Option<f64> {
+pub fn distinct_of_system_column(planner: &Planner<'_>, entry: usize, column: i16) -> Option<f64> {
     match column {
         -1 => Some(table_rows(planner, table_of(planner, entry)?)),
         -6 => Some(1.0),
@@ -527,7 +486,7 @@ fn comparison<'e>(planner: &Planner<'_>, args: &'e [Expr]) -> Option<ColumnCompa
     None
 }
 
-fn column_of(planner: &Planner<'_>, expr: &Expr) -> Option<(usize, usize)> {
+pub fn column_of(planner: &Planner<'_>, expr: &Expr) -> Option<(usize, usize)> {
     match expr {
         Expr::Var(v) if v.levels_up == 0 && v.entry < planner.level().entries.len() => {
             Some((v.entry, usize::try_from(v.column - 1).ok()?))
@@ -620,7 +579,7 @@ fn is_of_catalog(planner: &Planner<'_>, expr: &Expr) -> bool {
 }
 
 /// The stored table that an entry is.
-fn table_of<'p>(planner: &'p Planner<'_>, entry: usize) -> Option<&'p Relation> {
+pub fn table_of<'p>(planner: &'p Planner<'_>, entry: usize) -> Option<&'p Relation> {
     let RangeKind::Relation { oid, .. } = planner.level().entries.get(entry)?.kind else { return None };
     planner.catalog().relation(oid).map(|r| &**r).filter(|r| matches!(r.storage, Storage::Tree(_)))
 }

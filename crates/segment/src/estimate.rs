@@ -37,6 +37,8 @@ pub struct ColumnEstimate {
     prefix: Vec<u8>,
     alphabet: Alphabet,
     spans: Vec<Span>,
+    /// The chunks are of segments, whose rows lie beside each other.
+    is_of_segments: bool,
 }
 
 /// The bytes of strings behind their common prefix, which are the digits of their places.
@@ -61,8 +63,16 @@ enum Ends<'a> {
 }
 
 impl ColumnEstimate {
-    /// Of the chunks of a column of `kind`: rows of each with its statistics.
-    pub fn new<'a>(kind: Kind, chunks: impl Iterator<Item = (u64, &'a Statistics)>) -> ColumnEstimate {
+    /// Of the chunks of a column of `kind`, and of what a sample says of other rows (`chunks_of_sample`): rows of each with its
+    /// statistics.
+    pub fn new<'a>(
+        kind: Kind,
+        chunks: impl Iterator<Item = (u64, &'a Statistics)>,
+        sampled: impl Iterator<Item = (u64, &'a Statistics)>,
+    ) -> ColumnEstimate {
+        let mut chunks = chunks.peekable();
+        let is_of_segments = chunks.peek().is_some();
+        let chunks = chunks.chain(sampled);
         let (mut rows, mut nulls) = (0, 0);
         let mut ends = Vec::new();
         let mut counts = Vec::new();
@@ -88,6 +98,7 @@ impl ColumnEstimate {
             prefix: prefix.to_vec(),
             alphabet,
             spans,
+            is_of_segments,
         }
     }
 
@@ -121,7 +132,7 @@ impl ColumnEstimate {
 
     /// Whether many chunks have their values beside each other: shares of ranges are known well.
     pub fn is_ordered(&self) -> bool {
-        self.spans.len() >= ORDERED_CHUNKS_MIN && depth(&self.spans, self.spans.len()) < BESIDE_EACH_OTHER
+        self.is_of_segments && self.spans.len() >= ORDERED_CHUNKS_MIN && depth(&self.spans, self.spans.len()) < BESIDE_EACH_OTHER
     }
 
     /// Whether no value can be at a point.
@@ -268,10 +279,14 @@ fn distinct_of_samples(counts: &[(f64, f64)]) -> f64 {
 mod tests {
     use super::*;
 
+    fn of_chunks<'a>(kind: Kind, chunks: impl Iterator<Item = (u64, &'a Statistics)>) -> ColumnEstimate {
+        ColumnEstimate::new(kind, chunks, std::iter::empty())
+    }
+
     fn ints(chunks: &[Vec<i64>]) -> ColumnEstimate {
         let statistics: Vec<Statistics> =
             chunks.iter().map(|c| Statistics::of_words(Kind::Int4, c, 0, &mut Vec::new())).collect();
-        ColumnEstimate::new(Kind::Int4, chunks.iter().zip(&statistics).map(|(c, s)| (c.len() as u64, s)))
+        of_chunks(Kind::Int4, chunks.iter().zip(&statistics).map(|(c, s)| (c.len() as u64, s)))
     }
 
     #[track_caller]
@@ -329,7 +344,7 @@ mod tests {
     fn strings_have_places_behind_their_common_prefix() {
         let bounds = Bounds::Bytes { min: b"Customer#0000"[..].into(), max: b"Customer#9999"[..].into(), cut: false };
         let statistics = Statistics { nulls: 0, distinct: 10_000, bounds };
-        let estimate = ColumnEstimate::new(Kind::Text, [(10_000, &statistics)].into_iter());
+        let estimate = of_chunks(Kind::Text, [(10_000, &statistics)].into_iter());
         let below = estimate.share_below(Point::Bytes(b"Customer#4999")).unwrap();
         assert!((0.35..0.55).contains(&below), "{below}");
         assert_eq!(estimate.share_below(Point::Bytes(b"Buyer")), Some(0.0));
@@ -341,7 +356,7 @@ mod tests {
     fn ranges_of_digits_are_in_proportion() {
         let bounds = Bounds::Bytes { min: b"13000000012"[..].into(), max: b"13999999921"[..].into(), cut: false };
         let statistics = Statistics { nulls: 0, distinct: 10_000, bounds };
-        let estimate = ColumnEstimate::new(Kind::Text, [(10_000, &statistics)].into_iter());
+        let estimate = of_chunks(Kind::Text, [(10_000, &statistics)].into_iter());
         let below = |point: &str| estimate.share_below(Point::Bytes(point.as_bytes())).unwrap();
         about(below("13199999999") - below("13100000000"), 0.1);
         about(below("13100999999") - below("13100000000"), 0.001);
@@ -355,7 +370,7 @@ mod tests {
         let numeric = |v: &str| Datum::Numeric(melba_types::Numeric::parse(v).unwrap());
         let bounds = Bounds::of_datums(Kind::Numeric, &numeric("-10.5"), &numeric("29.5"));
         let statistics = Statistics { nulls: 10, distinct: 20, bounds };
-        let estimate = ColumnEstimate::new(Kind::Numeric, [(40, &statistics)].into_iter());
+        let estimate = of_chunks(Kind::Numeric, [(40, &statistics)].into_iter());
         about(estimate.share_below(Point::Number(-0.5)).unwrap(), 0.25);
         assert_eq!((estimate.null_share, estimate.distinct), (0.25, 20.0));
     }

@@ -30,6 +30,7 @@ mod frame;
 mod hash;
 mod key;
 mod layout;
+mod sampled;
 mod statistics;
 mod table;
 
@@ -42,6 +43,7 @@ pub use error::{BlockName, Result, SegmentError};
 pub use estimate::{ColumnEstimate, Point};
 pub use frame::{Codec, FORMAT_VERSION};
 pub use key::{KeyCursor, KeyOptions, KeySegmentMeta, KeySegmentReader, KeySegmentWriter, ROW_ID_BYTES};
+pub use sampled::{chunks_of_sample, distinct_in_all};
 pub use statistics::{Statistics, ZoneOp};
 pub use table::{
     ColdLayout, Csns, EncoderPool, Finishing, GroupData, GroupReader, Neighbour, Position, RowGroup, RowVersion, SectionSummary,

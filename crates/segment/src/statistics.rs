@@ -98,7 +98,7 @@ pub(crate) fn number_of(kind: Kind, key: i64) -> f64 {
 }
 
 /// The order key of a constant compared with a column of `kind`; `None` when their orders are not the same thing.
-fn datum_key(kind: Kind, value: &Datum) -> Option<i64> {
+pub(crate) fn datum_key(kind: Kind, value: &Datum) -> Option<i64> {
     let integer = matches!(kind, Kind::Int2 | Kind::Int4 | Kind::Int8);
     let float = matches!(kind, Kind::Float4 | Kind::Float8);
     Some(match value {
@@ -114,7 +114,7 @@ fn datum_key(kind: Kind, value: &Datum) -> Option<i64> {
     })
 }
 
-fn datum_bytes(kind: Kind, value: &Datum) -> Option<Cow<'_, [u8]>> {
+pub(crate) fn datum_bytes(kind: Kind, value: &Datum) -> Option<Cow<'_, [u8]>> {
     match (kind, value) {
         (Kind::Text, Datum::Text(v)) => Some(v.as_bytes().into()),
         (Kind::Bytes, Datum::Bytes(v)) => Some((&**v).into()),
@@ -125,7 +125,7 @@ fn datum_bytes(kind: Kind, value: &Datum) -> Option<Cow<'_, [u8]>> {
 }
 
 impl Bounds {
-    fn of_bytes(min: &[u8], max: &[u8]) -> Bounds {
+    pub fn of_bytes(min: &[u8], max: &[u8]) -> Bounds {
         let cut = |bound: &[u8]| -> Box<[u8]> { bound[..bound.len().min(BOUND_BYTES_MAX)].into() };
         Bounds::Bytes { min: cut(min), max: cut(max), cut: max.len() > BOUND_BYTES_MAX }
     }

@@ -39,6 +39,7 @@ mod pg_rewrite;
 mod pg_sequence;
 mod pg_shdepend;
 mod pg_shdescription;
+mod pg_statistic;
 mod pg_statistic_ext;
 mod pg_trigger;
 mod pg_type;
@@ -48,6 +49,8 @@ mod values;
 
 use melba_types::limits::Ticker;
 use melba_types::{Batch, Bitmap, Column as Vector, Datum, DbError, Kind, Oid, Result};
+
+pub use pg_statistic::{ColumnStatistics, StatisticsSlot, statistic_kinds};
 
 use crate::objects::*;
 use crate::snapshot::Catalog;
@@ -79,9 +82,14 @@ pub trait LiveInfo {
         None
     }
 
-    /// All rows of a relation that is not the catalog's (pg_statistic, ...); `None`: it has none.
-    fn rows(&self, _relation: &Relation, _filters: &[EqFilter]) -> Option<Result<Batch>> {
-        None
+    /// What is known of a table's columns, or of one, for pg_statistic: by their places, ascending.
+    fn column_statistics(
+        &self,
+        _catalog: &Catalog,
+        _table: &Relation,
+        _column: Option<usize>,
+    ) -> Result<Vec<(usize, ColumnStatistics)>> {
+        Ok(Vec::new())
     }
 }
 
@@ -250,6 +258,7 @@ const LOOKUPS: &[(&str, &[(usize, Values)])] = {
         ("pg_range", &[(0, Rows(1.0))]),
         ("pg_rewrite", &[(0, Rows(1.0)), (2, Rows(1.0))]),
         ("pg_sequence", &[(0, Rows(1.0))]),
+        ("pg_statistic", &[(0, Rows(8.0))]),
         ("pg_statistic_ext", &[(0, Rows(1.0)), (1, Rows(2.0))]),
         ("pg_statistic_ext_data", &[(0, Rows(1.0))]),
         ("pg_trigger", &[(0, Rows(1.0)), (1, Rows(2.0))]),
@@ -310,7 +319,7 @@ pub fn rows_estimate(relation: &Relation, catalog: &Catalog) -> f64 {
     let Storage::System(name) = relation.storage else { return 100.0 };
     let count = match name {
         "pg_class" => catalog.relation_count(),
-        "pg_attribute" => catalog.relation_count() * 8,
+        "pg_attribute" | "pg_statistic" => catalog.relation_count() * 8,
         "pg_index" | "pg_attrdef" | "pg_inherits" | "pg_sequence" => catalog.relation_count() / 3,
         "pg_type" => catalog.type_count(),
         "pg_proc" => catalog.function_count(),
@@ -375,6 +384,7 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("pg_sequence", pg_sequence::rows),
     ("pg_shdepend", pg_shdepend::rows),
     ("pg_shdescription", pg_shdescription::rows),
+    ("pg_statistic", pg_statistic::rows),
     ("pg_statistic_ext", pg_statistic_ext::rows),
     ("pg_statistic_ext_data", pg_statistic_ext::data_rows),
     ("pg_trigger", pg_trigger::rows),
@@ -384,7 +394,7 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("pg_type", pg_type::rows),
 ];
 
-/// Relations of features that Melba does not have, and those whose rows only `LiveInfo` may know.
+/// Relations of features that Melba does not have, and those whose rows scans of trees give.
 const EMPTY: &[&str] = &[
     "pg_foreign_data_wrapper",
     "pg_foreign_server",
@@ -394,7 +404,6 @@ const EMPTY: &[&str] = &[
     "pg_replication_origin",
     "pg_seclabel",
     "pg_shseclabel",
-    "pg_statistic",
     "pg_subscription",
     "pg_subscription_rel",
     "pg_transform",
@@ -408,7 +417,8 @@ const EMPTY: &[&str] = &[
 
 /// Whether a relation's rows depend only on the catalog, so that two scans by one snapshot find the same rows.
 pub fn is_of_snapshot(relation: &Relation) -> bool {
-    matches!(relation.storage, Storage::System(name) if GENERATORS.binary_search_by_key(&name, |g| g.0).is_ok())
+    let Storage::System(name) = relation.storage else { return false };
+    name != "pg_statistic" && GENERATORS.binary_search_by_key(&name, |g| g.0).is_ok()
 }
 
 /// The requested rows of a system relation (`Storage::System`).
@@ -419,21 +429,15 @@ pub fn rows(relation: &Relation, catalog: &Catalog, live: &dyn LiveInfo, request
     let Storage::System(name) = relation.storage else {
         return Err(DbError::internal(format!("\"{}\" is not a system relation", relation.name)));
     };
-    if let Some(batch) = live.rows(relation, request.filters) {
-        let Batch { columns, rows } = batch?;
-        let all = Batch::new(request.columns.iter().map(|at| columns[*at].clone()).collect(), rows);
-        return Ok(match request.rows {
-            Some(kept) => all.take(&(0..rows as u32).filter(|row| kept.get(*row as usize)).collect::<Vec<_>>()),
-            None => all,
-        });
-    }
     let mut out = RelationRows::new(relation, request);
     if request.filters.iter().any(|f| f.value.is_null()) {
         return Ok(Batch::new(out.columns, 0));
     }
     if let Ok(at) = GENERATORS.binary_search_by_key(&name, |g| g.0) {
         let (generator, source) = (GENERATORS[at].1, GeneratorInput { catalog, live, filters: request.filters });
-        if let Some(batch) = kept::rows(relation, &source, generator, request) {
+        if is_of_snapshot(relation)
+            && let Some(batch) = kept::rows(relation, &source, generator, request)
+        {
             return batch;
         }
         generate(generator, source, request, &mut out);

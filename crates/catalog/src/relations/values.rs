@@ -68,6 +68,11 @@ pub(super) fn texts_or_null(v: &[Arc<str>]) -> Datum {
     array_or_null(oids::TEXT, v.iter().map(text).collect())
 }
 
+/// An array that counts from 1.
+pub(super) fn array_of(element_type: Oid, elements: Vec<Datum>) -> Datum {
+    array(element_type, 1, elements)
+}
+
 /// An array of one value of a type.
 pub(super) fn array_of_one(element_type: Oid, value: Datum) -> Datum {
     array(element_type, 1, vec![value])

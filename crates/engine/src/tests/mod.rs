@@ -20,6 +20,7 @@ mod moves;
 mod panics;
 mod prepared;
 mod salvage;
+mod samples;
 mod space;
 mod spill;
 mod threads;

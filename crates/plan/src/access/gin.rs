@@ -94,7 +94,7 @@ fn paths_by(
             params: (own_rels | helped) & !(1 << entry),
             rows: (rows * kept).max(1.0).min(raw),
             startup,
-            total: startup + rows * found_row(planner, entry, relation),
+            total: startup + rows * found_row(planner, relation),
             ordered: false,
             used: vec![],
             kind: PathKind::Leaf(LeafPath { entry, access: Access::Bitmap(choice), filter: own.to_vec() }),

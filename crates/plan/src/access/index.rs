@@ -90,7 +90,7 @@ pub fn index_paths(
             let others = own.iter().enumerate().filter(|(i, _)| !matched.uses.contains(i)).map(|(_, c)| c);
             let sel = selectivity::conjunction(planner, others);
             let decided: Vec<Expr> = matched.decided.iter().filter_map(|i| own.get(*i)).cloned().collect();
-            let row = if covers(planner, entry, &info, &decided) { INDEX_ONLY_ROW } else { found_row(planner, entry, relation) };
+            let row = if covers(planner, entry, &info, &decided) { INDEX_ONLY_ROW } else { found_row(planner, relation) };
             let choice = IndexChoice { arms: vec![matched.arm], reverse: order == Some(true), decided };
             out.push(Rc::new(Path {
                 rels: 1 << entry,
@@ -125,12 +125,11 @@ fn strategy(catalog: &Catalog, operator: Oid, opclass: Oid) -> Option<i16> {
     }
 }
 
-/// The cost of a row that an index has found. Statistics cover only rows in segments.
-pub fn found_row(planner: &Planner<'_>, entry: usize, relation: &Relation) -> f64 {
-    let column = relation.columns.iter().position(|c| c.ty.is_valid());
-    match column.and_then(|column| selectivity::estimate(planner, entry, column)) {
-        Some(_) => SEGMENT_ROW,
-        None => INDEX_ROW,
+/// The cost of a row that an index has found.
+pub fn found_row(planner: &Planner<'_>, relation: &Relation) -> f64 {
+    match relation.storage {
+        Storage::Tree(tree) if planner.inputs.statistics.has_segments(tree) => SEGMENT_ROW,
+        _ => INDEX_ROW,
     }
 }
 
@@ -373,8 +372,7 @@ fn union_path(
     })?;
     let mut filter = own.to_vec();
     let decided: Vec<Expr> = if decides { vec![filter.remove(at)] } else { vec![] };
-    let row =
-        if is_covered_union(planner, entry, &arms, &decided) { INDEX_ONLY_ROW } else { found_row(planner, entry, relation) };
+    let row = if is_covered_union(planner, entry, &arms, &decided) { INDEX_ONLY_ROW } else { found_row(planner, relation) };
     let sel = selectivity::conjunction(planner, own);
     // The row ids of all arms are gathered and sorted before the first row is fetched.
     let startup = INDEX_START * arms.len() as f64 + rows * 0.02;

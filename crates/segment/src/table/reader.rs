@@ -235,6 +235,16 @@ impl TableSegmentReader {
         chunk.encoding.read_rows(&chunk, rows, held, &mut ValueOut { column: out, kind: chunk.kind, scale: chunk.scale })
     }
 
+    /// The id of the row at `position`.
+    pub fn row_id(&self, position: Position) -> Result<RowId> {
+        let (group, row) = (position.group as usize, position.row as usize);
+        let summary = &self.summaries[group];
+        if is_dense(summary) {
+            return Ok(RowId(summary.row_id_min.0 + row as u64));
+        }
+        Ok(RowId(self.hidden(group, 0, row)? as u64))
+    }
+
     /// Whether the row at `position` is a tombstone.
     pub fn is_tombstone(&self, position: Position) -> Result<bool> {
         self.tombstone_at(position.group as usize, position.row as usize)

@@ -254,6 +254,8 @@ mod dependency_tests;
 #[cfg(test)]
 mod detach_tests;
 #[cfg(test)]
+mod estimate_tests;
+#[cfg(test)]
 mod event_tests;
 #[cfg(test)]
 mod files_tests;
