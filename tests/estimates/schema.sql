@@ -25,4 +25,3 @@ insert into purchase select i, zipf(scatter(i, 1), 60000), product, quantity, qu
   case when lost then 'lost' when scatter(i, 6) < 0.97 then 'done' else 'sent' end
 from (select i, zipf(scatter(i, 2), 2000) product, 1 + zipf(scatter(i, 3), 50) quantity, date '2020-01-01' + i / 150 ordered,
   zipf(scatter(i, 4), 30) delay, scatter(i, 5) < 0.02 lost from generate_series(0, 199999) i) p;
-checkpoint;
