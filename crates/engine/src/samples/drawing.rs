@@ -44,7 +44,7 @@ pub(crate) struct Drawing {
 
 /// The rows of a sample.
 #[derive(Default)]
-pub(crate) struct Places {
+pub(crate) struct SampledPlaces {
     files: Vec<(u64, bool)>,
     /// The changes of the table's rows before.
     changes: u64,
@@ -89,12 +89,12 @@ impl Drawing {
     }
 
     /// Whether rows that were drawn before are as good as those that would be drawn now.
-    pub fn is_like(&self, places: &Places, changes_max: u64) -> bool {
+    pub fn is_like(&self, places: &SampledPlaces, changes_max: u64) -> bool {
         self.files == places.files && self.changes.abs_diff(places.changes) <= changes_max
     }
 
     /// Draws rows. Rows of the row store hide their versions in segments.
-    pub fn places(&self) -> Places {
+    pub fn places(&self) -> SampledPlaces {
         let numbers = numbers(self.rows());
         let (stored, in_memory) = numbers.split_at(numbers.partition_point(|number| *number < self.rows_stored));
         let (in_memory, mut seen) = self.rows_in_memory(in_memory);
@@ -123,7 +123,7 @@ impl Drawing {
                 !is_hidden && !reader.is_tombstone(*position).unwrap_or(true)
             });
         }
-        Places { files: self.files.clone(), changes: self.changes, stored, in_memory }
+        SampledPlaces { files: self.files.clone(), changes: self.changes, stored, in_memory }
     }
 
     /// Whether a version in a segment is replaced by one in the row store or in a newer segment, as far as those have been met.
@@ -154,7 +154,7 @@ impl Drawing {
     }
 
     /// The values of a column; `None` where it is not sampled, or cannot be read: the query that reads it says why.
-    pub fn draw(&self, column: usize, places: &Places) -> Option<SampledColumn> {
+    pub fn draw(&self, column: usize, places: &SampledPlaces) -> Option<SampledColumn> {
         let kind = *self.layout.kinds().get(column)?;
         let mut values = [Column::with_capacity(kind, places.rows())];
         let fits = |values: &Column| {
@@ -196,7 +196,7 @@ impl Drawing {
     }
 }
 
-impl Places {
+impl SampledPlaces {
     pub fn rows(&self) -> usize {
         self.stored.iter().map(Vec::len).sum::<usize>() + self.in_memory.len()
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use melba_threads::Mutex;
 use melba_types::TreeId;
 
-use super::drawing::{Drawing, Places};
+use super::drawing::{Drawing, SampledPlaces};
 use super::{SampleAge, SampledColumn};
 
 /// Of an entry without its column.
@@ -31,13 +31,13 @@ struct State {
 
 /// The rows of a table's sample. They are kept as long as a column of theirs is.
 struct KeptPlaces {
-    places: Arc<Places>,
+    places: Arc<SampledPlaces>,
     columns: usize,
 }
 
 /// A drawn column.
 struct KeptColumn {
-    of: Arc<Places>,
+    of: Arc<SampledPlaces>,
     column: Option<Arc<SampledColumn>>,
     bytes: usize,
     used: u64,
@@ -80,7 +80,7 @@ impl Samples {
         (places.rows(), columns.iter().map(|c| column(*c)).collect())
     }
 
-    fn kept(&self, tree: TreeId, column: usize, places: &Arc<Places>) -> Option<Option<Arc<SampledColumn>>> {
+    fn kept(&self, tree: TreeId, column: usize, places: &Arc<SampledPlaces>) -> Option<Option<Arc<SampledColumn>>> {
         let mut state = self.state.lock();
         state.now += 1;
         let now = state.now;
@@ -89,7 +89,7 @@ impl Samples {
         Some(kept.column.clone())
     }
 
-    fn keep(&self, tree: TreeId, column: usize, places: &Arc<Places>, drawn: Option<Arc<SampledColumn>>) {
+    fn keep(&self, tree: TreeId, column: usize, places: &Arc<SampledPlaces>, drawn: Option<Arc<SampledColumn>>) {
         let bytes = ENTRY_BYTES + drawn.as_ref().map_or(0, |c| c.memory_bytes());
         let state = &mut *self.state.lock();
         state.forget(tree, column);
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn the_columns_used_least_of_late_are_dropped() {
         let samples = Samples::new(3000);
-        let places = Arc::new(Places::default());
+        let places = Arc::new(SampledPlaces::default());
         for column in 0..3 {
             samples.keep(TreeId(1), column, &places, drawn());
             assert!(samples.kept(TreeId(1), 0, &places).is_some(), "used before every other");
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn columns_of_other_rows_are_dropped() {
         let samples = Samples::new(usize::MAX);
-        let (before, after) = (Arc::new(Places::default()), Arc::new(Places::default()));
+        let (before, after) = (Arc::new(SampledPlaces::default()), Arc::new(SampledPlaces::default()));
         samples.keep(TreeId(1), 0, &before, drawn());
         samples.keep(TreeId(1), 1, &before, drawn());
         let bytes = samples.bytes();

@@ -16,7 +16,7 @@ use melba_fmgr::order;
 use melba_fmgr::varlena::{HEADER_BYTES, SHORT_BYTES_MAX, data_bytes};
 use melba_types::{Array, ArrayDim, Datum, Oid, Result, TreeId, limits, oids};
 
-use scalar::{Extent, Values};
+use scalar::{SampleExtent, Values};
 
 /// PostgreSQL's default_statistics_target.
 const TARGET: usize = 100;
@@ -102,7 +102,7 @@ impl Described<'_> {
         }
         let values: Vec<Datum> = (0..column.len()).filter(|row| !column.is_null(*row)).map(|row| column.get(row)).collect();
         let width = self.width(&values);
-        let extent = Extent {
+        let extent = SampleExtent {
             rows: sample.rows,
             nulls: sampled.nulls,
             all: self.rows,

@@ -9,7 +9,7 @@ const CLUSTERS_MIN: usize = 5;
 const STATED_SHARE: f64 = 0.1;
 
 /// A sample and the rows that it stands for.
-pub struct Extent {
+pub struct SampleExtent {
     pub rows: usize,
     pub nulls: usize,
     /// Rows of the table.
@@ -32,7 +32,7 @@ pub struct Values {
 
 /// What is found; values are given by their places.
 #[derive(Debug, Default, PartialEq)]
-pub struct Found {
+pub struct ScalarStatistics {
     /// As pg_statistic.stadistinct.
     pub distinct: f64,
     /// The most common values, and how many rows have each.
@@ -41,7 +41,7 @@ pub struct Found {
     pub correlation: Option<f64>,
 }
 
-impl Extent {
+impl SampleExtent {
     /// As it is shown.
     fn null_share(&self) -> f64 {
         f64::from((self.nulls as f64 / self.rows as f64) as f32)
@@ -63,9 +63,9 @@ impl Values {
         Values { sorted: listed, long }
     }
 
-    pub fn describe(&self, extent: &Extent) -> Found {
+    pub fn describe(&self, extent: &SampleExtent) -> ScalarStatistics {
         if self.sorted.is_empty() {
-            return Found { distinct: extent.null_share() - 1.0, ..Found::default() };
+            return ScalarStatistics { distinct: extent.null_share() - 1.0, ..ScalarStatistics::default() };
         }
         let groups: Vec<Repeated> = self.groups();
         let distinct_found = groups.len();
@@ -75,7 +75,7 @@ impl Values {
         repeated.sort_by_key(|group| std::cmp::Reverse(group.count));
         repeated.truncate(extent.target);
         self.keep_common(&mut repeated, extent, distinct, distinct_found);
-        Found {
+        ScalarStatistics {
             distinct,
             bounds: self.bounds(&repeated, extent.target, distinct_found),
             common: repeated.iter().map(|group| (self.sorted[group.first].2, group.count)).collect(),
@@ -95,7 +95,7 @@ impl Values {
         groups
     }
 
-    fn distinct(&self, extent: &Extent, found: usize, repeated: usize) -> f64 {
+    fn distinct(&self, extent: &SampleExtent, found: usize, repeated: usize) -> f64 {
         let null_share = extent.null_share();
         if let Some(known) = extent.distinct {
             return stated(known.max(found as f64), extent.all, null_share);
@@ -114,7 +114,7 @@ impl Values {
     }
 
     /// Leaves the values that are known to be more frequent than others.
-    fn keep_common(&self, repeated: &mut Vec<Repeated>, extent: &Extent, distinct: f64, found: usize) {
+    fn keep_common(&self, repeated: &mut Vec<Repeated>, extent: &SampleExtent, distinct: f64, found: usize) {
         let is_complete = extent.rows as f64 >= extent.all;
         let all = if distinct < 0.0 { -distinct * extent.all } else { distinct };
         let are_all = repeated.len() == found && self.long == 0 && distinct > 0.0 && (is_complete || all <= found as f64 * 1.01);
@@ -168,7 +168,7 @@ pub fn stated(distinct: f64, rows: f64, null_share: f64) -> f64 {
 
 /// How many of some counts of values, most frequent first, are surely above the average of the others (PostgreSQL's
 /// analyze_mcv_list): by more than two standard deviations of a hypergeometric distribution.
-fn common_values(counts: &[usize], extent: &Extent, distinct: f64) -> usize {
+fn common_values(counts: &[usize], extent: &SampleExtent, distinct: f64) -> usize {
     let (rows, all) = (extent.rows as f64, extent.all);
     let null_share = extent.nulls as f64 / rows;
     let mut kept = counts.len();
@@ -199,8 +199,8 @@ mod tests {
         Values::new(listed, of.len())
     }
 
-    fn complete(rows: usize, nulls: usize) -> Extent {
-        Extent { rows, nulls, all: rows as f64, cluster_rows: 1, target: 100, distinct: None }
+    fn complete(rows: usize, nulls: usize) -> SampleExtent {
+        SampleExtent { rows, nulls, all: rows as f64, cluster_rows: 1, target: 100, distinct: None }
     }
 
     #[test]
@@ -235,7 +235,7 @@ mod tests {
         // 1024 of 100,000 rows: value 0 in a quarter of them, everywhere; value 1 in one place.
         let mut of: Vec<u8> = (0..1024u32).map(|i| if i % 4 == 0 { 0 } else { 100 + (i % 100) as u8 }).collect();
         of[8..16].fill(1);
-        let extent = Extent { rows: 1024, nulls: 0, all: 100_000.0, cluster_rows: 8, target: 100, distinct: Some(5000.0) };
+        let extent = SampleExtent { rows: 1024, nulls: 0, all: 100_000.0, cluster_rows: 8, target: 100, distinct: Some(5000.0) };
         let found = values(&of).describe(&extent);
         assert_eq!(found.distinct, 5000.0);
         let common: Vec<u8> = found.common.iter().map(|(at, _)| of[*at]).collect();
@@ -246,7 +246,7 @@ mod tests {
     fn of_a_sample_values_as_frequent_as_others_are_not_common() {
         // 100 values, of which each occurs some ten times, among 10,000.
         let of: Vec<u8> = (0..1024u32).map(|i| (i * 37 % 100) as u8).collect();
-        let extent = Extent { rows: 1024, nulls: 0, all: 100_000.0, cluster_rows: 8, target: 50, distinct: Some(100.0) };
+        let extent = SampleExtent { rows: 1024, nulls: 0, all: 100_000.0, cluster_rows: 8, target: 50, distinct: Some(100.0) };
         let found = values(&of).describe(&extent);
         assert_eq!((found.common.len(), found.bounds.len()), (0, 51));
     }
