@@ -28,7 +28,7 @@ use fences::Kind;
 use stage::Stage;
 
 /// Blocks with `not run`; more of them need a reason that convinces.
-const NOT_RUN_MAX: usize = 8;
+const NOT_RUN_MAX: usize = 10;
 /// Pages that are played at the same time.
 const PLAYERS: usize = 2;
 
