@@ -14,6 +14,7 @@ use melba_statement::context::StatementContext;
 use melba_statement::language::Within;
 use melba_statement::planned::Planned;
 use melba_statement::planning::analysis;
+use melba_statement::routine::scope_and_result;
 use melba_tree::OutputColumn;
 use melba_tree::permissions::Permissions;
 use melba_types::{DbError, Oid, Result, Severity, bail, err, oids};
@@ -231,16 +232,7 @@ impl Program {
     /// The function that a call runs.
     pub fn new(context: &StatementContext, function: &Arc<Function>, call: &RoutineCall<'_>) -> Result<Program> {
         trigger::refuse_call(function).map_err(|e| within_compilation(e, &function.name, 1))?;
-        let cx = analysis(context);
-        let scope = RoutineScope::of(function, call.arg_types, call.collation);
-        let column = |c: &melba_fmgr::RowColumn| OutputColumn {
-            name: c.name.clone(),
-            ty: c.ty,
-            typmod: c.typmod,
-            collation: cx.collation_of_type(c.ty),
-        };
-        let columns = call.columns.map(|columns| columns.iter().map(column).collect());
-        let result = melba_analyze::routine_result(&cx, function, &scope.arg_types, call.return_type, columns)?;
+        let (scope, result) = scope_and_result(context, function, call)?;
         let mut program = Program::parse(context, function, &scope, result, oids::RECORD)?;
         (program.arg_types, program.return_type) = (Box::from(call.arg_types), call.return_type);
         Ok(program)

@@ -21,6 +21,24 @@ const BODIES_MAX: usize = 256;
 /// By function, types of arguments and result, and collation.
 type BodyCache = Mutex<HashMap<(Oid, Box<[Oid]>, Oid, Oid), Arc<RoutineBody>>>;
 
+/// The names that a function's body knows in a call, and what the call is to return.
+///
+/// # Errors
+/// Those of types that do not fit the function.
+pub fn scope_and_result(
+    context: &StatementContext,
+    function: &Function,
+    call: &RoutineCall<'_>,
+) -> Result<(RoutineScope, RoutineResult)> {
+    let cx = analysis(context);
+    let scope = RoutineScope::of(function, call.arg_types, call.collation);
+    let column =
+        |c: &RowColumn| OutputColumn { name: c.name.clone(), ty: c.ty, typmod: c.typmod, collation: cx.collation_of_type(c.ty) };
+    let columns = call.columns.map(|columns| columns.iter().map(column).collect());
+    let result = melba_analyze::routine_result(&cx, function, &scope.arg_types, call.return_type, columns)?;
+    Ok((scope, result))
+}
+
 /// A function's body for arguments of certain types.
 pub struct RoutineBody {
     pub function: Arc<Function>,
@@ -70,17 +88,8 @@ impl RoutineBody {
     }
 
     fn new(context: &StatementContext, function: &Arc<Function>, call: &RoutineCall<'_>) -> Result<RoutineBody> {
-        let cx = analysis(context);
-        let scope = RoutineScope::of(function, call.arg_types, call.collation);
-        let column = |c: &RowColumn| OutputColumn {
-            name: c.name.clone(),
-            ty: c.ty,
-            typmod: c.typmod,
-            collation: cx.collation_of_type(c.ty),
-        };
-        let columns = call.columns.map(|columns| columns.iter().map(column).collect());
-        let result = melba_analyze::routine_result(&cx, function, &scope.arg_types, call.return_type, columns)?;
-        let statements = routine_statements(function, cx.session)?;
+        let (scope, result) = scope_and_result(context, function, call)?;
+        let statements = routine_statements(function, context)?;
         for statement in &statements {
             check_routine_statement(&statement.node)?;
         }

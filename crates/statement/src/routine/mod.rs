@@ -20,6 +20,7 @@ use melba_parse::nodes::{option_text, options};
 use melba_types::{Datum, DbError, Oid, Result, err, limits};
 use pg_query::protobuf::DoStmt;
 
+pub use body::scope_and_result;
 pub use procedure::{analyzed, call_columns, output, run_call, run_called};
 
 use super::context::{StatementContext, format_settings};
