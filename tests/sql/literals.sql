@@ -146,3 +146,31 @@ select 'insert into many (id, name) values ' || string_agg(format('(%s, (select 
     from generate_series(3001, 3100) i \gexec
 select count(*), sum(id), count(distinct name), sum(n) from many;
 drop table many;
+-- Operations over literals alone fail without rows.
+create table e (a smallint primary key, n numeric(5, 2), v varchar(3), i int);
+select * from e where a = 7::smallint;
+select * from e where a = 70000::smallint;
+select * from e where a = 8::smallint;
+update e set n = 999.994 where a = 1;
+update e set n = 999.995 where a = 1;
+update e set v = 'abc ' where a = 1;
+update e set v = 'abcd' where a = 1;
+update e set i = 6 / 3 where a = 1;
+update e set i = 6 / 0 where a = 1;
+update e set i = 2 * (1 - 1) where a = 1;
+update e set i = 2 * (2147483647 + 1) where a = 1;
+insert into e values (1, 1, 'abc') on conflict (a) do update set v = 'cde';
+insert into e values (2, 1, 'abc') on conflict (a) do update set v = 'cdef';
+insert into e values (1, 1, 'abc') on conflict (a) do update set v = 'cdef';
+insert into e values (1, 1, 'abc') on conflict (a) do update set v = 'fgh';
+select case when a > 0::smallint then 1 / 1 else 1 / 1 end from e where a = 9;
+select case when a > 0::smallint then 1 / 1 else 1 / 0 end from e where a = 9;
+select case when 1 = 1 then 1 / 1 else 1 / 1 end from e where a = 9;
+select case when 1 = 1 then 1 / 1 else 1 / 0 end from e where a = 9;
+select case when 1 = 2 then 1 / 1 else 1 / 0 end from e where a = 9;
+select * from e where a = 9 and i = length('abc') + 1;
+select * from e where a = 9 and v = 'x'::varchar(2);
+select * from e where a = 9 and i = ('1' || '2')::int;
+select * from e where a = 9 and i = ('1' || 'x')::int;
+select * from e order by a;
+drop table e;

@@ -51,8 +51,6 @@ pub trait Scope {
     }
     /// A call with fixed operands raises an error. It stays a call: it may never be reached.
     fn constant_fails(&mut self, _error: DbError) {}
-    /// A call would have fixed operands if the statement's parameters were constants.
-    fn depends_on_parameters(&mut self) {}
     /// A volatile function of a user is called, which may read and change any table. `None`: by an operator or a cast.
     fn calls_routine(&mut self, _routine: Option<&Routine>) {}
 }
@@ -72,6 +70,13 @@ impl Scope for TableScope {
 /// Compiles an expression over the columns of one table (checks, defaults, generated columns, index expressions).
 pub fn compile_for_table(catalog: &Catalog, session: Option<&dyn Session>, expr: &Expr) -> Result<Expression> {
     Compiler::new(catalog, session, &mut TableScope).compile(expr)
+}
+
+/// Whether the text of values of one type, and the values of another that it stands for, depend on nothing else.
+pub fn is_io_immutable(catalog: &Catalog, from: Oid, to: Oid) -> bool {
+    let immutable = |ty: &Type, name: &str| catalog.type_function(ty, name).is_some_and(|f| f.volatility == b'i');
+    let output = catalog.type_(from).is_some_and(|t| immutable(t, &t.output));
+    output && catalog.type_(to).is_some_and(|t| immutable(t, &t.input))
 }
 
 /// Compiles a domain's check: VALUE is the innermost local (`Evaluation::with_local`).
@@ -301,7 +306,7 @@ impl<'a> Compiler<'a> {
         let value = self
             .session
             .zip(arg.as_const())
-            .filter(|_| self.is_io_immutable(arg.ty, to))
+            .filter(|_| is_io_immutable(self.catalog, arg.ty, to))
             .map(|(session, value)| row::coerce_io(session, arg.ty, to, value.clone()));
         Ok(match value {
             Some(Ok(value)) => Node::Const(value),
@@ -312,13 +317,6 @@ impl<'a> Compiler<'a> {
             }
             None => Node::CoerceIo(arg),
         })
-    }
-
-    /// Whether the text of values of one type, and the values of another that it stands for, depend on nothing else.
-    fn is_io_immutable(&self, from: Oid, to: Oid) -> bool {
-        let immutable = |ty: &Type, name: &str| self.catalog.type_function(ty, name).is_some_and(|f| f.volatility == b'i');
-        let output = self.catalog.type_(from).is_some_and(|t| immutable(t, &t.output));
-        output && self.catalog.type_(to).is_some_and(|t| immutable(t, &t.input))
     }
 
     /// The place of a field in the values of a row type: dropped columns are not in them.
@@ -360,9 +358,6 @@ impl<'a> Compiler<'a> {
         let through = call.form != melba_tree::CoercionForm::Call && self.kind(own) != self.kind(call.ty);
         let ty = if through { own } else { call.ty };
         let compiled = self.call(call.function, &call.args, ty, call.input_collation, call.variadic, call.location)?;
-        if call.form == melba_tree::CoercionForm::Call {
-            self.note_parameters(&compiled, call.function);
-        }
         let value = self.folded(compiled, call.function)?;
         Ok(if through { self.relabel(value, call.ty) } else { value })
     }
@@ -377,25 +372,7 @@ impl<'a> Compiler<'a> {
 
     fn operator(&mut self, op: &melba_tree::OperatorCall) -> Result<Expression> {
         let compiled = self.call(op.function, &op.args, op.ty, op.input_collation, false, op.location)?;
-        self.note_parameters(&compiled, op.function);
         self.folded(compiled, op.function)
-    }
-
-    fn note_parameters(&mut self, call: &Call, function: Oid) {
-        fn is_fixed(e: &Expression) -> bool {
-            match &e.node {
-                Node::Const(_) | Node::Parameter(_) => true,
-                Node::Call(call) => call.args.iter().all(is_fixed),
-                Node::Relabel(arg) | Node::CoerceIo(arg) => is_fixed(arg),
-                _ => false,
-            }
-        }
-        if call.args.iter().any(|a| a.as_const().is_none())
-            && call.args.iter().all(is_fixed)
-            && self.catalog.function(function).is_some_and(|f| f.volatility == b'i')
-        {
-            self.scope.depends_on_parameters();
-        }
     }
 
     /// The call, or its value when that is fixed. The scope decides how errors are handled.
@@ -408,7 +385,7 @@ impl<'a> Compiler<'a> {
             // Its effects are not known while the statement is planned.
             _ if matches!(call.target, CallTarget::Routine(_)) => false,
             // In PostgreSQL a function in SQL, which becomes a cast and a concatenation.
-            TEXT_ANY_CAT | ANY_TEXT_CAT => call.args.iter().all(|a| self.is_io_immutable(a.ty, oids::TEXT)),
+            TEXT_ANY_CAT | ANY_TEXT_CAT => call.args.iter().all(|a| is_io_immutable(self.catalog, a.ty, oids::TEXT)),
             _ => self.catalog.function(function).is_some_and(|f| f.volatility == b'i'),
         };
         if immutable && call.strict && call.args.iter().any(Expression::is_null_const) {

@@ -34,7 +34,7 @@ use melba_types::{Datum, Kind, Oid, Result, oids};
 pub use array::array_of;
 pub use batch::{Vector, filter, filter_rows, has_effects, in_row_order, repeat};
 pub use call::{Call, CallTarget};
-pub use compile::{Compiler, Resolved, Scope, TableScope, compile_domain_check, compile_for_table};
+pub use compile::{Compiler, Resolved, Scope, TableScope, compile_domain_check, compile_for_table, is_io_immutable};
 pub use evaluation::{Evaluation, NoSubPlans, SubPlans};
 pub use json::{JsonPath, JsonQuery};
 pub use order_label::OrderLabel;

@@ -39,8 +39,6 @@ pub struct Plan {
     pub constant_error: Option<DbError>,
     /// Parameters decide which partitions have rows. All are in the plan.
     pub prunes_by_parameters: bool,
-    /// Some call would be a constant if the parameters were constants.
-    pub has_calls_of_parameters: bool,
     /// Rules have rewritten the statement: these run, and not the root.
     pub steps: Option<Arc<PlanSteps>>,
 }

@@ -115,7 +115,6 @@ pub(super) struct Planner<'a> {
     pub may_be_parallel: bool,
     /// The first error of a call with constants.
     pub constant_error: Option<DbError>,
-    has_calls_of_parameters: bool,
     /// Since they were last taken: `Scope::calls_routine`.
     pub routines: Routines,
 }
@@ -138,7 +137,6 @@ impl<'a> Planner<'a> {
             prunes_by_parameters: false,
             may_be_parallel: false,
             constant_error: None,
-            has_calls_of_parameters: false,
             routines: Routines::default(),
         }
     }
@@ -164,7 +162,6 @@ impl<'a> Planner<'a> {
             scans_tables: self.scans_tables,
             prunes_by_parameters: self.prunes_by_parameters,
             constant_error: self.constant_error,
-            has_calls_of_parameters: self.has_calls_of_parameters,
             steps: None,
         }))
     }
@@ -390,10 +387,6 @@ impl Scope for PlanScope<'_, '_, '_> {
 
     fn sublink(&mut self, sublink: &Sublink) -> Result<Expression> {
         self.planner.sublink(sublink, self.layout)
-    }
-
-    fn depends_on_parameters(&mut self) {
-        self.planner.has_calls_of_parameters = true;
     }
 
     fn calls_routine(&mut self, routine: Option<&Routine>) {

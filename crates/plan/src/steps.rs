@@ -28,7 +28,6 @@ pub fn plan_of_steps(steps: PlanSteps, command: PlanCommand, rewritten: &[Oid]) 
         scans_tables: any(|plan| plan.scans_tables),
         constant_error: steps.plans().find_map(|plan| plan.constant_error.clone()),
         prunes_by_parameters: any(|plan| plan.prunes_by_parameters),
-        has_calls_of_parameters: any(|plan| plan.has_calls_of_parameters),
         steps: Some(steps.clone()),
     }
 }

@@ -11,8 +11,8 @@ use melba_catalog::Catalog;
 use melba_catalog::relations::LiveInfo;
 use melba_definition::context::OnCommit;
 use melba_encoding::{Encoding, UTF8};
-use melba_engine::Isolation;
-use melba_expression::Expression;
+use melba_engine::{Isolation, ReadView};
+use melba_expression::{Evaluation, Expression, NoSubPlans};
 use melba_fmgr::{FormatSettings, IntervalStyle, TransitionTable};
 use melba_types::{Datum, DbError, Oid, Result, Severity};
 use parking_lot::{Mutex, RwLock};
@@ -490,6 +490,14 @@ impl StatementContext {
     /// How often an expression has asked for the time: a plan that asked when it was made has constants of one statement.
     pub fn clock_reads(&self) -> u64 {
         self.session.clock_reads.load(Ordering::Relaxed)
+    }
+
+    /// For what is computed before a statement runs; `None` outside transactions.
+    pub(super) fn evaluation_without_rows(self: Arc<Self>, parameters: Arc<[Datum]>) -> Option<Evaluation<NoSubPlans>> {
+        let tx = self.tx.as_ref()?.engine.clone();
+        // A plan takes no snapshot. No row is read in it: sampled values are none in stored form.
+        let view = ReadView { csn: self.session.instance.cluster.engine.visible_csn(), command: 0 };
+        Some(Evaluation::new(self, tx, view, parameters, NoSubPlans))
     }
 
     pub(super) fn note_clock_read(&self) {

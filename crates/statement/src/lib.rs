@@ -57,6 +57,7 @@ pub mod large_objects;
 pub mod lent;
 mod library;
 mod listing;
+pub mod literal_operations;
 mod local_settings;
 mod log_messages;
 mod maintained;

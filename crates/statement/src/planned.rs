@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use melba_analyze::LiteralUse;
 use melba_catalog::Catalog;
+use melba_expression::Expression;
 use melba_plan::Plan;
 use melba_tree::LockStrength;
 use melba_tree::permissions::Permissions;
@@ -39,6 +40,8 @@ pub struct Planned {
     pub columns: Option<Arc<[ResultColumn]>>,
     /// Of a statement whose literals are its parameters.
     pub literals: Vec<LiteralUse>,
+    /// What is computed from these alone.
+    pub(super) literal_operations: Vec<Expression>,
     /// `Statement::row_literals`.
     pub(super) row_literals: usize,
     /// Where a cursor's rows come from.
@@ -84,11 +87,10 @@ impl Compiled {
     }
 
     /// Texts that differ in their literals may share the plan. Not when it reads a whole table: it takes so long that it should
-    /// know the constants. Nor when these decide which partitions have rows: the others must not be locked. Nor when something is
-    /// computed from literals alone, whose errors are raised even where no row needs it; inserted rows do need it.
-    pub fn may_share_literals(&self, inserts_values: bool) -> bool {
-        let shares =
-            |plan: &Plan| !plan.scans_tables && !plan.prunes_by_parameters && (inserts_values || !plan.has_calls_of_parameters);
+    /// know the constants. Nor when these decide which partitions have rows: the others must not be locked. Nor when rules have
+    /// rewritten it: the operations over literals of each command are not known.
+    pub fn may_share_literals(&self) -> bool {
+        let shares = |plan: &Plan| !plan.scans_tables && !plan.prunes_by_parameters && plan.steps.is_none();
         self.planned.as_ref().is_none_or(|p| shares(&p.plan))
     }
 }

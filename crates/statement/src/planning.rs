@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 
 use melba_analyze::{LiteralUse, Rewritten, RuleAction};
 use melba_catalog::Catalog;
-use melba_engine::{Engine, ReadView};
+use melba_engine::Engine;
 use melba_expression::{Evaluation, NoSubPlans};
 use melba_fmgr::Session as _;
 use melba_parse::Statement;
@@ -17,6 +17,7 @@ use melba_types::{DbError, Oid, Result, bail};
 use pg_query::{Node, NodeEnum};
 
 use super::context::StatementContext;
+use super::literal_operations::literal_operations;
 use super::outcome::ResultColumn;
 use super::planned::{Compiled, Planned};
 use super::positioned::{add_positions, is_simple_scan};
@@ -172,11 +173,14 @@ pub(super) fn plan_analyzed(
     let columns = result_columns(&analyzed.query, &context.catalog);
     let locks_rows = analyzed.query.locking.first().map(|l| l.strength);
     let inputs = plan_inputs(context, purpose == Purpose::Explain);
-    let mut positions = Vec::new();
+    let (mut positions, mut operations) = (Vec::new(), Vec::new());
     let (plan, secured) = match melba_analyze::apply_rules(&analysis(context), &analyzed.query)? {
         Some(rewritten) => plan_rewritten(context, analyzed.query.command, rewritten, &inputs, &mut permissions)?,
         None => {
             let secured = complete(context, &mut analyzed.query, &mut permissions)?;
+            if !literals.is_empty() {
+                operations = literal_operations(context, &analyzed.query)?;
+            }
             if purpose == Purpose::Cursor {
                 positions = add_positions(&mut analyzed.query, &context.catalog);
             }
@@ -188,6 +192,7 @@ pub(super) fn plan_analyzed(
     }
     Ok(Planned {
         literals,
+        literal_operations: operations,
         row_literals: 0,
         positions: positions.into(),
         locks_rows,
@@ -264,10 +269,7 @@ impl Statistics for StatementContext {
     }
 
     fn evaluation(&self) -> Option<Evaluation<NoSubPlans>> {
-        let tx = self.tx.as_ref()?;
-        // A plan takes no snapshot. No row is read in it: sampled values are none in stored form.
-        let view = ReadView { csn: self.engine().visible_csn(), command: 0 };
-        Some(Evaluation::new(Arc::new(self.clone()), tx.engine.clone(), view, Arc::from([]), NoSubPlans))
+        Arc::new(self.clone()).evaluation_without_rows(Arc::from([]))
     }
 }
 

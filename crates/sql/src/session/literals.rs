@@ -8,9 +8,9 @@ use melba_analyze::LiteralUse;
 use melba_parse::command::is_query;
 use melba_parse::literals::{Literal, LiteralClass, Normalized};
 use melba_parse::{Parsed, Statement};
+use melba_statement::literal_operations::check_literals;
 use melba_statement::prepared::{BoundStatement, Prepared};
 use melba_statement::value_io::ValueIo;
-use pg_query::NodeEnum;
 
 use super::Session;
 use super::cache::Cached;
@@ -48,12 +48,9 @@ fn bind_normalized(session: &mut Session, text: &str, normalized: &Normalized) -
             None => return Ok(None),
         },
     };
-    let parameters = literal_values(session, text, normalized, &prepared);
-    Ok(parameters.map(|parameters| BoundStatement {
-        prepared,
-        parameters: parameters.into(),
-        text: Some(session.source.clone()),
-    }))
+    let values: Option<Arc<[Datum]>> = literal_values(session, text, normalized, &prepared).map(Into::into);
+    let checked = values.filter(|values| check_literals(&session.context, &prepared.compiled, values).is_ok());
+    Ok(checked.map(|parameters| BoundStatement { prepared, parameters, text: Some(session.source.clone()) }))
 }
 
 /// Analyzes a text with its literals as parameters, and caches the result.
@@ -67,11 +64,7 @@ fn prepare_form(session: &mut Session, text: &str, normalized: &Normalized) -> R
         [statement] if is_query(&statement.node) => {
             check_block(session, statement)?;
             let form = Statement { literals: literals.to_vec(), row_literals, ..Statement::clone(statement) };
-            let inserts = inserts_values(&form.node);
-            prepare_statement(session, Some(Arc::new(form)), &[])
-                .ok()
-                .filter(|p| p.compiled.may_share_literals(inserts))
-                .map(Arc::new)
+            prepare_statement(session, Some(Arc::new(form)), &[]).ok().filter(|p| p.compiled.may_share_literals()).map(Arc::new)
         }
         _ => None,
     };
@@ -104,13 +97,6 @@ fn literal_values(session: &Session, text: &str, normalized: &Normalized, prepar
         value(text, literal, uses[at], types[at], &io).ok()
     });
     values.collect()
-}
-
-/// INSERT ... VALUES, which computes all that it has.
-fn inserts_values(node: &NodeEnum) -> bool {
-    let NodeEnum::InsertStmt(insert) = node else { return false };
-    let source = insert.select_stmt.as_ref().and_then(|s| s.node.as_ref());
-    matches!(source, Some(NodeEnum::SelectStmt(select)) if !select.values_lists.is_empty())
 }
 
 fn value(text: &str, literal: &Literal, used: LiteralUse, ty: Oid, io: &ValueIo<'_>) -> Result<Datum> {
