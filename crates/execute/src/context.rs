@@ -144,6 +144,11 @@ impl<'a> ExecContext<'a> {
         }
     }
 
+    /// Notes how many rows a node's conditions looked at and how many passed.
+    pub(crate) fn note_removed(&self, node: usize, rows: usize, passed: usize) {
+        self.record_timing(node, |t| t.removed += rows.saturating_sub(passed) as u64);
+    }
+
     /// The team whose member this is.
     pub(crate) fn team(&self) -> Option<&'a Arc<Team>> {
         self.state.team.as_ref()

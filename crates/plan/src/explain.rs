@@ -72,9 +72,14 @@ struct Shown {
 
 fn shown(plan: &Plan, node: &PlanNode, timings: &[NodeTiming]) -> Shown {
     let mut own: Vec<(&'static str, String)> = node.details.iter().filter(|(key, _)| *key != "on").cloned().collect();
+    let own_timing = timings.get(node.id).copied();
+    tell_removed(&mut own, own_timing);
     match &node.op {
         // Index entries have versions: visibility is known without reading the row.
-        Op::IndexScan(n) if n.covered.is_some() && !timings.is_empty() => own.push(("Heap Fetches", "0".into())),
+        Op::IndexScan(n) if !timings.is_empty() => {
+            own.extend(n.covered.is_some().then(|| ("Heap Fetches", "0".into())));
+            own.push(searches(own_timing));
+        }
         Op::Modify(n) => own.extend(changed_members(n).into_iter().map(|line| ("", line))),
         // PostgreSQL's nodes project and filter themselves.
         Op::Project(n) => return Shown { width: width(&node.kinds), ..shown(plan, &n.input, timings) },
@@ -82,12 +87,12 @@ fn shown(plan: &Plan, node: &PlanNode, timings: &[NodeTiming]) -> Shown {
             let mut below = shown(plan, &n.input, timings);
             below.details.extend(own);
             below.estimate = at_least_a_row(node.estimate);
-            below.timing = timings.get(node.id).copied();
+            below.timing = own_timing;
             return below;
         }
         _ => {}
     }
-    let mut own_timing = timings.get(node.id).copied();
+    let mut own_timing = own_timing;
     let mut children: Vec<Shown> = children(&node.op).into_iter().map(|c| shown(plan, c, timings)).collect();
     if let (Op::HashJoin(n), 2) = (&node.op, children.len())
         && let Some(built) = children.pop()
@@ -133,7 +138,8 @@ impl Shown {
     /// PostgreSQL finds the rows in a separate node.
     fn tell_index(&mut self, index: &str) {
         let is_condition = |detail: &mut (&'static str, String)| detail.0 == "Index Cond";
-        let details = self.details.extract_if(.., is_condition).collect();
+        let mut details: Vec<_> = self.details.extract_if(.., is_condition).collect();
+        details.extend(self.timing.map(|timing| searches(Some(timing))));
         self.children.push(Shown {
             title: format!("Bitmap Index Scan on {index}"),
             estimate: Estimate { startup: 0.0, total: self.estimate.startup, ..self.estimate },
@@ -259,7 +265,8 @@ fn print(node: &Shown, indent: usize, root: bool, options: &ExplainOptions, line
     }
     lines.push(line);
     let inner = if root { indent + 2 } else { indent + 6 };
-    for (key, value) in &node.details {
+    let is_shown = |(key, value): &&(&'static str, String)| !(key.starts_with("Rows Removed") && value == "0");
+    for (key, value) in node.details.iter().filter(is_shown) {
         let colon = if key.is_empty() { "" } else { ": " };
         lines.push(format!("{}{key}{colon}{value}", " ".repeat(inner)));
     }
@@ -300,7 +307,39 @@ const KINDS: [TitleParts; 8] = [
 
 /// Properties that are lists, and numbers.
 const LISTS: [&str; 2] = ["Sort Key", "Group Key"];
-const NUMBERS: [&str; 4] = ["Heap Fetches", "Workers Planned", "Workers Launched", "Rows Removed by Filter"];
+const NUMBERS: [&str; 7] = [
+    "Heap Fetches",
+    "Index Searches",
+    "Workers Planned",
+    "Workers Launched",
+    "Rows Removed by Filter",
+    "Rows Removed by Join Filter",
+    "Rows Removed by Index Recheck",
+];
+
+/// Conditions, and what is said of the rows that they leave out; a node's rows are counted for the first that it has.
+const REMOVED: [(&str, &str); 3] = [
+    ("Filter", "Rows Removed by Filter"),
+    ("Join Filter", "Rows Removed by Join Filter"),
+    ("Recheck Cond", "Rows Removed by Index Recheck"),
+];
+
+/// Adds behind a condition how many rows it has left out, a loop.
+fn tell_removed(details: &mut Vec<(&'static str, String)>, timing: Option<NodeTiming>) {
+    let Some(timing) = timing else { return };
+    let place = |(condition, text): &(&str, &'static str)| {
+        let at = details.iter().rposition(|(key, _)| key == condition)?;
+        Some((at + 1, *text))
+    };
+    if let Some((at, text)) = REMOVED.iter().find_map(place) {
+        let a_loop = timing.removed as f64 / timing.loops.max(1) as f64;
+        details.insert(at, (text, format!("{a_loop:.0}")));
+    }
+}
+
+fn searches(timing: Option<NodeTiming>) -> (&'static str, String) {
+    ("Index Searches", timing.unwrap_or_default().searches.to_string())
+}
 
 /// A title without its relation, taken apart.
 #[derive(Default)]

@@ -18,6 +18,10 @@ pub struct NodeTiming {
     pub storage: Option<NodeStorage>,
     /// What was read and written, by the nodes below too.
     pub io: IoCounts,
+    /// Rows that were looked at and that the node's conditions left out.
+    pub removed: u64,
+    /// Ranges of keys that were looked up in its indexes.
+    pub searches: u64,
     /// The present run of the node has returned rows.
     pub started: bool,
 }
@@ -29,6 +33,8 @@ impl NodeTiming {
         self.rows += other.rows;
         self.total += other.total;
         self.startup += other.startup;
+        self.removed += other.removed;
+        self.searches += other.searches;
         self.storage = self.storage.or(other.storage);
         self.io.add(&other.io);
     }

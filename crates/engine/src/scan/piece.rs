@@ -156,6 +156,11 @@ impl<'a> ScanPiece<'a> {
         self.scan.satisfies(predicate)
     }
 
+    /// See `TableScan::take_left_out`.
+    pub fn take_left_out(&mut self) -> usize {
+        self.scan.take_left_out()
+    }
+
     /// The rows, with the columns that were read; no caller may read the others.
     pub fn batch(&self) -> &Batch {
         &self.batch

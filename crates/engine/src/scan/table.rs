@@ -42,6 +42,8 @@ pub struct TableScan {
     comparisons: Vec<Comparisons>,
     /// By predicate: whether all rows of the last piece are known to satisfy it.
     satisfied: Vec<bool>,
+    /// See `take_left_out`.
+    left_out: usize,
     levels: Arc<TableLevels>,
     morsel: Morsel,
     memory: MemoryCursor,
@@ -180,6 +182,7 @@ impl TableScan {
             own_predicates: predicates.len(),
             comparisons: Comparisons::of(predicates, projection),
             satisfied: Vec::new(),
+            left_out: 0,
             own,
             view,
             tree: Arc::clone(tree),
@@ -352,6 +355,7 @@ impl TableScan {
             let Some(found) = reader.rows_where(of.column, &places.ranges, &of.values)? else { continue };
             of.numbers.iter().for_each(|number| self.satisfied[*number] = true);
             let kept = places.positions(found);
+            self.left_out += places.rows() - kept.len();
             if kept.is_empty() {
                 return Ok(None);
             }
@@ -361,6 +365,11 @@ impl TableScan {
             }
         }
         Ok(Some((row_ids, places)))
+    }
+
+    /// How many rows of the row groups that were read do not satisfy the predicates, since this was asked last.
+    pub fn take_left_out(&mut self) -> usize {
+        std::mem::take(&mut self.left_out)
     }
 
     /// Whether all rows of the last piece are known to satisfy the n-th predicate.

@@ -101,6 +101,7 @@ impl AggregateOp {
         self.used.memory = self.used.memory.max(done.memory as u64);
         self.used.disk += done.disk;
         self.work.extend(done.work.into_iter().rev());
+        ctx.note_removed(self.id, done.left_out, 0);
         (self.groups, self.at, self.rows) = (done.groups, 0, done.rows);
         self.held = Some(done.held);
         if !node.groups.is_empty() {
@@ -157,7 +158,10 @@ impl Operator for AggregateOp {
                 }
             }
             self.at = some.end;
-            self.pending.put(self.groups.results(&self.node, &self.kinds, ctx, some)?);
+            let groups = some.len();
+            let batch = self.groups.results(&self.node, &self.kinds, ctx, some)?;
+            ctx.note_removed(self.id, groups, batch.rows);
+            self.pending.put(batch);
         }
     }
 

@@ -16,6 +16,7 @@ use super::table_scan::outputs;
 use crate::{ExecContext, Operator};
 
 pub(super) struct BitmapScanOp {
+    id: usize,
     node: Arc<BitmapScanNode>,
     /// The rows still to fetch, once they are known, and the account of them.
     found: Option<(std::vec::IntoIter<RowId>, Held)>,
@@ -28,8 +29,8 @@ pub(super) struct BitmapScanOp {
 const FIRST_ROWS: usize = 64;
 
 impl BitmapScanOp {
-    pub fn new(node: Arc<BitmapScanNode>) -> BitmapScanOp {
-        BitmapScanOp { node, found: None, pending: Pending::default(), batch: FIRST_ROWS }
+    pub fn new(id: usize, node: Arc<BitmapScanNode>) -> BitmapScanOp {
+        BitmapScanOp { id, node, found: None, pending: Pending::default(), batch: FIRST_ROWS }
     }
 
     /// The rows that meet all conditions as far as entries tell.
@@ -118,6 +119,7 @@ impl BitmapScanOp {
             held.set(rows.capacity() * size_of::<RowId>())?;
         }
         note_scan(ctx, self.node.tree, 1, rows.len());
+        ctx.record_timing(self.id, |t| t.searches += 1);
         Ok(in_order(rows))
     }
 
@@ -156,7 +158,7 @@ impl Operator for BitmapScanOp {
         }
         loop {
             let Some(batch) = self.read(ctx)? else { return Ok(None) };
-            let passed = give_filtered(&mut self.pending, &self.node.filter, ctx, batch, limit)?;
+            let passed = give_filtered(&mut self.pending, (self.id, &self.node.filter), ctx, batch, limit)?;
             if passed.is_some() {
                 return Ok(passed);
             }

@@ -121,6 +121,7 @@ impl Iterator for RowIter {
 }
 
 pub(super) struct FunctionScanOp {
+    id: usize,
     node: Arc<FunctionScanNode>,
     kinds: Arc<[Kind]>,
     running: Option<Vec<Option<RowIter>>>,
@@ -131,8 +132,8 @@ pub(super) struct FunctionScanOp {
 }
 
 impl FunctionScanOp {
-    pub fn new(node: Arc<FunctionScanNode>, kinds: Arc<[Kind]>) -> FunctionScanOp {
-        FunctionScanOp { node, kinds, running: None, ordinal: 0, failed: None, done: false }
+    pub fn new(id: usize, node: Arc<FunctionScanNode>, kinds: Arc<[Kind]>) -> FunctionScanOp {
+        FunctionScanOp { id, node, kinds, running: None, ordinal: 0, failed: None, done: false }
     }
 
     /// The next row over all functions; ended ones return NULLs.
@@ -204,6 +205,7 @@ impl Operator for FunctionScanOp {
             }
             ctx.check_interrupt()?;
             let (passing, failed) = passing(&self.node.filter, ctx, Batch { columns, rows })?;
+            ctx.note_removed(self.id, rows, passing.as_ref().map_or(0, |batch| batch.rows));
             self.failed = failed.or(self.failed.take());
             if passing.is_some() {
                 return Ok(passing);

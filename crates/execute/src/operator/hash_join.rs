@@ -386,7 +386,7 @@ impl HashJoinOp {
             let Some(built) = &self.built else { return Ok(None) };
             let first = self.left_row;
             self.left_row += left.rows;
-            self.probe = Some(Probe::new(&node, ctx, left, first, built)?);
+            self.probe = Some(Probe::new((self.id, &node), ctx, left, first, built)?);
             ctx.check_interrupt()?;
         }
         let (Some(probe), Some(built)) = (&mut self.probe, &self.built) else { return Ok(None) };

@@ -41,6 +41,7 @@ impl ByteRange {
 }
 
 pub(super) struct IndexScanOp {
+    id: usize,
     node: Arc<IndexScanNode>,
     /// Ranges still to scan, the next one last.
     ranges: Vec<ByteRange>,
@@ -57,8 +58,9 @@ pub(super) struct IndexScanOp {
 }
 
 impl IndexScanOp {
-    pub fn new(node: Arc<IndexScanNode>) -> IndexScanOp {
+    pub fn new(id: usize, node: Arc<IndexScanNode>) -> IndexScanOp {
         IndexScanOp {
+            id,
             node,
             ranges: Vec::new(),
             scan: None,
@@ -95,6 +97,7 @@ impl IndexScanOp {
                     ids.push(id);
                 }
                 note_scan(ctx, arm.tree, 1, ids.len() - before);
+                ctx.record_timing(self.id, |t| t.searches += 1);
             }
         }
         ids.sort_unstable();
@@ -108,6 +111,7 @@ impl IndexScanOp {
         if !self.scanning {
             let Some(range) = self.ranges.pop() else { return Ok(false) };
             note_scan(ctx, self.node.arms[0].tree, 1, 0);
+            ctx.record_timing(self.id, |t| t.searches += 1);
             match &mut self.scan {
                 Some(scan) => scan.restart(range.bounds(), None)?,
                 None => self.scan = Some(open(&self.node.arms[0], &range, self.node.reverse, ctx)?),
@@ -218,7 +222,7 @@ impl Operator for IndexScanOp {
             let want = if exact { self.batch.min(limit) } else { self.batch };
             let Some(batch) = self.read(ctx, want)? else { return Ok(None) };
             self.batch = (self.batch * 4).min(BATCH_ROWS);
-            let passed = give_filtered(&mut self.pending, &self.node.filter, ctx, batch, limit)?;
+            let passed = give_filtered(&mut self.pending, (self.id, &self.node.filter), ctx, batch, limit)?;
             if passed.is_some() {
                 return Ok(passed);
             }

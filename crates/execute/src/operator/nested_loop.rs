@@ -14,6 +14,7 @@ use melba_spill::{Place, Store};
 use melba_types::BATCH_ROWS;
 
 pub(super) struct NestedLoopOp {
+    id: usize,
     node: Arc<NestedLoopNode>,
     /// Columns of both sides that the conditions read.
     read: Vec<usize>,
@@ -34,12 +35,13 @@ pub(super) struct NestedLoopOp {
 }
 
 impl NestedLoopOp {
-    pub fn new(node: Arc<NestedLoopNode>, ctx: &ExecContext) -> Result<NestedLoopOp> {
+    pub fn new(id: usize, node: Arc<NestedLoopNode>, ctx: &ExecContext) -> Result<NestedLoopOp> {
         let left = ctx.build(&node.left)?;
         let right = ctx.build(&node.right)?;
         let mut read = Vec::new();
         node.conditions.iter().for_each(|c| c.columns(&mut read));
         Ok(NestedLoopOp {
+            id,
             node,
             read,
             left,
@@ -128,6 +130,7 @@ impl NestedLoopOp {
         }
         let candidates = Batch { columns, rows: right.rows };
         let kept = filter(&self.node.conditions, ctx, &candidates)?.unwrap_or(all);
+        ctx.note_removed(self.id, right.rows, kept.len());
         Ok((join_rows(&self.batch, &lefts(kept.len()), right, &kept), kept))
     }
 

@@ -68,22 +68,21 @@ pub(crate) fn give_scanned(pending: &mut Pending, batch: Batch, limit: usize) ->
     pending.take(pending.rows_within(limit))
 }
 
-/// The rows of a scan's batch that meet the conditions, as `give_scanned` returns them; `None` when none does.
+/// The rows of a batch of the scan `node` that meet the conditions, as `give_scanned` returns them; `None` when none does.
 pub(crate) fn give_filtered(
     pending: &mut Pending,
-    conditions: &[Expression],
+    (node, conditions): (usize, &[Expression]),
     ctx: &ExecContext,
     batch: Batch,
     limit: usize,
 ) -> Result<Option<Batch>> {
-    let batch = match filter(conditions, ctx, &batch)? {
-        None => batch,
-        Some(rows) if rows.is_empty() => {
-            ctx.check_interrupt()?;
-            return Ok(None);
-        }
-        Some(rows) => batch.take(&rows),
-    };
+    let Some(rows) = filter(conditions, ctx, &batch)? else { return Ok(give_scanned(pending, batch, limit)) };
+    ctx.note_removed(node, batch.rows, rows.len());
+    if rows.is_empty() {
+        ctx.check_interrupt()?;
+        return Ok(None);
+    }
+    let batch = batch.take(&rows);
     Ok(give_scanned(pending, batch, limit))
 }
 

@@ -116,6 +116,7 @@ impl Operator for ValuesOp {
 }
 
 pub(super) struct FilterOp {
+    id: usize,
     node: Arc<FilterNode>,
     input: Box<dyn Operator>,
     /// A row after those returned has failed.
@@ -123,9 +124,9 @@ pub(super) struct FilterOp {
 }
 
 impl FilterOp {
-    pub fn new(node: Arc<FilterNode>, ctx: &ExecContext) -> Result<FilterOp> {
+    pub fn new(id: usize, node: Arc<FilterNode>, ctx: &ExecContext) -> Result<FilterOp> {
         let input = ctx.build(&node.input)?;
-        Ok(FilterOp { node, input, failed: None })
+        Ok(FilterOp { id, node, input, failed: None })
     }
 }
 
@@ -135,7 +136,9 @@ impl Operator for FilterOp {
             return Err(error);
         }
         while let Some(batch) = self.input.next(ctx, limit)? {
+            let rows = batch.rows;
             let (passing, failed) = passing(&self.node.conditions, ctx, batch)?;
+            ctx.note_removed(self.id, rows, passing.as_ref().map_or(0, |batch| batch.rows));
             self.failed = failed;
             match passing {
                 Some(batch) => return Ok(Some(batch)),

@@ -34,6 +34,7 @@ impl SynthesizedSource {
 type Running = (SynthesizedSource, Vec<(usize, Datum)>);
 
 pub(super) struct SynthesizedScanOp {
+    id: usize,
     rows: Synthesized,
     node: Arc<SystemScanNode>,
     kinds: Arc<[Kind]>,
@@ -43,8 +44,8 @@ pub(super) struct SynthesizedScanOp {
 }
 
 impl SynthesizedScanOp {
-    pub fn new(rows: Synthesized, node: Arc<SystemScanNode>, kinds: Arc<[Kind]>) -> SynthesizedScanOp {
-        SynthesizedScanOp { rows, node, kinds, scan: None, pending: Pending::default(), done: false }
+    pub fn new(id: usize, rows: Synthesized, node: Arc<SystemScanNode>, kinds: Arc<[Kind]>) -> SynthesizedScanOp {
+        SynthesizedScanOp { id, rows, node, kinds, scan: None, pending: Pending::default(), done: false }
     }
 
     fn open(&self, ctx: &ExecContext) -> Result<Option<Running>> {
@@ -126,6 +127,7 @@ impl Operator for SynthesizedScanOp {
                 batch = batch.take(&(0..rows as u32).filter(passes).collect::<Vec<_>>());
             }
             if let Some(kept) = filter(&self.node.filter, ctx, &batch)? {
+                ctx.note_removed(self.id, batch.rows, kept.len());
                 batch = batch.take(&kept);
             }
             self.scan = Some((scan, equal));

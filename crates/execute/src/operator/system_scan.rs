@@ -23,6 +23,7 @@ const WHOLE_ROWS_MAX: f64 = 100.0;
 const FOUND_SHARE_MAX: f64 = 0.25;
 
 pub(super) struct SystemScanOp {
+    id: usize,
     node: Arc<SystemScanNode>,
     kinds: Arc<[Kind]>,
     /// The relation's columns of the outputs; `None` when some are expressions.
@@ -52,11 +53,11 @@ impl Sought {
 }
 
 impl SystemScanOp {
-    pub fn new(node: Arc<SystemScanNode>, kinds: Arc<[Kind]>) -> SystemScanOp {
+    pub fn new(id: usize, node: Arc<SystemScanNode>, kinds: Arc<[Kind]>) -> SystemScanOp {
         let place = |output: &ScanOutput| if let ScanOutput::Column(place) = output { Some(*place) } else { None };
         let plain = node.outputs.iter().map(place).collect();
         let (rows, passed) = (Pending::default(), Pending::default());
-        SystemScanOp { node, kinds, plain, rows, passed, is_filtered: false, started: false }
+        SystemScanOp { id, node, kinds, plain, rows, passed, is_filtered: false, started: false }
     }
 
     fn open(&mut self, ctx: &ExecContext) -> Result<Batch> {
@@ -160,6 +161,7 @@ impl SystemScanOp {
                 let columns = first.iter().map(|output| batch.columns[*output].take(&rows)).collect();
                 let part = Batch { columns: self.spread(&first, columns), rows: rows.len() };
                 if let Some(kept) = filter(&self.node.filter, ctx, &part)? {
+                    ctx.note_removed(self.id, part.rows, kept.len());
                     rows = kept.iter().map(|at| rows[*at as usize]).collect();
                 }
             }
@@ -209,6 +211,7 @@ impl Operator for SystemScanOp {
         while let Some(mut batch) = self.rows.take(BATCH_ROWS) {
             ctx.check_interrupt()?;
             if let Some(kept) = filter(&self.node.filter, ctx, &batch)? {
+                ctx.note_removed(self.id, batch.rows, kept.len());
                 batch = batch.take(&kept);
             }
             if batch.rows > 0 {

@@ -26,6 +26,7 @@ const ZONE_VALUES_MAX: usize = 4096;
 const FILTER_KEYS_MAX: usize = 32;
 
 pub(super) struct TableScanOp {
+    id: usize,
     node: Arc<TableScanNode>,
     /// Conditions that are decided before all columns are read; `None`: none are.
     conditions: Option<Conditions>,
@@ -72,7 +73,7 @@ impl ScanFilter {
 }
 
 impl TableScanOp {
-    pub fn new(node: Arc<TableScanNode>) -> TableScanOp {
+    pub fn new(id: usize, node: Arc<TableScanNode>) -> TableScanOp {
         let plain = node.source.plain && !node.filter.iter().any(Expression::is_volatile);
         let conditions = plain.then(|| Conditions::new(&node));
         let counts = node.only_counts();
@@ -81,7 +82,7 @@ impl TableScanOp {
         let has_effects = has_effects(node.filter.iter());
         let (unfiltered, pending) = ((Batch::default(), 0), Pending::default());
         let (scan, top, failed, done) = (None, None, None, false);
-        TableScanOp { node, conditions, scan, filters, top, counts, has_effects, unfiltered, pending, failed, done }
+        TableScanOp { id, node, conditions, scan, filters, top, counts, has_effects, unfiltered, pending, failed, done }
     }
 
     /// The next rows that were read already and pass a filter with side effects.
@@ -89,6 +90,7 @@ impl TableScanOp {
         let (batch, at) = &mut self.unfiltered;
         while *at < batch.rows {
             let (kept, next) = filter_rows(&self.node.filter, ctx, batch, *at..batch.rows, limit)?;
+            ctx.note_removed(self.id, next - *at, kept.len());
             *at = next;
             if !kept.is_empty() {
                 let kept = given(&self.node.source, batch.take(&kept));
@@ -96,6 +98,17 @@ impl TableScanOp {
             }
         }
         Ok(None)
+    }
+
+    /// The next rows of a scan of which no column is read; `None`: there are no more.
+    fn give_counted(&mut self, ctx: &ExecContext, rows: Option<usize>, limit: usize) -> Option<Batch> {
+        let Some(rows) = rows else {
+            self.scan = None;
+            self.done = true;
+            return None;
+        };
+        note_scan(ctx, self.node.source.tree, 0, rows);
+        give(&mut self.pending, Batch { columns: vec![], rows }, limit)
     }
 
     /// Opens the scan of the table, or of the part of it that a member of a team works at.
@@ -247,13 +260,8 @@ impl Operator for TableScanOp {
                 }
             };
             if self.counts {
-                let Some(rows) = scan.next_count()? else {
-                    self.scan = None;
-                    self.done = true;
-                    break;
-                };
-                note_scan(ctx, self.node.source.tree, 0, rows);
-                return Ok(give(&mut self.pending, Batch { columns: vec![], rows }, limit));
+                let counted = scan.next_count()?;
+                return Ok(self.give_counted(ctx, counted, limit));
             }
             if self.node.extremes
                 && let Some((columns, passed)) = scan.next_extremes()?
@@ -266,12 +274,15 @@ impl Operator for TableScanOp {
             if let Some(zone) = top.and_then(|(top, column)| top.zone(self.node.source.projection[column])) {
                 scan.restrict(zone);
             }
-            let Some(piece) = scan.next_piece()? else {
+            let Some(mut piece) = scan.next_piece()? else {
+                ctx.note_removed(self.id, scan.take_left_out(), 0);
                 self.scan = None;
                 self.done = true;
                 break;
             };
-            note_scan(ctx, self.node.source.tree, 0, piece.batch().rows);
+            let rows = piece.batch().rows;
+            note_scan(ctx, self.node.source.tree, 0, rows);
+            ctx.note_removed(self.id, piece.take_left_out(), 0);
             let (passing, failed) = match &mut self.conditions {
                 Some(conditions) => {
                     Selection { node: &self.node, conditions, filters: &mut self.filters, top }.select(ctx, piece)?
@@ -286,6 +297,7 @@ impl Operator for TableScanOp {
                     passing(&self.node.filter, ctx, batch)?
                 }
             };
+            ctx.note_removed(self.id, rows, passing.as_ref().map_or(0, |batch| batch.rows));
             match (passing, failed) {
                 (Some(batch), failed) => {
                     self.failed = failed;

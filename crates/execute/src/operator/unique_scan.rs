@@ -15,14 +15,15 @@ use melba_plan::node::{IndexArm, IndexScanNode, KeyMatch};
 const KEY_BYTES: usize = 32;
 
 pub(super) struct UniqueScanOp {
+    id: usize,
     node: Arc<IndexScanNode>,
     done: bool,
 }
 
 impl UniqueScanOp {
     /// Of a node with one arm, which is unique.
-    pub fn new(node: Arc<IndexScanNode>) -> UniqueScanOp {
-        UniqueScanOp { node, done: false }
+    pub fn new(id: usize, node: Arc<IndexScanNode>) -> UniqueScanOp {
+        UniqueScanOp { id, node, done: false }
     }
 
     fn find_row(&self, ctx: &ExecContext) -> Result<Option<Vec<Datum>>> {
@@ -31,6 +32,7 @@ impl UniqueScanOp {
         let Some(key) = key(arm, ctx)? else { return Ok(None) };
         let found = ctx.transaction().index(arm.tree).find(view, &key)?;
         note_scan(ctx, arm.tree, 1, found.is_some().into());
+        ctx.record_timing(self.id, |t| t.searches += 1);
         let Some(id) = found else { return Ok(None) };
         let mut row = Vec::with_capacity(source.projection.len());
         if !ctx.transaction().fetch_values(view, source.tree, id, &source.projection, &source.missing, &mut row)? {
@@ -39,6 +41,7 @@ impl UniqueScanOp {
         let row = source_row(ctx, source, row, id)?;
         for condition in &self.node.filter {
             if !condition.holds(ctx, &row)? {
+                ctx.note_removed(self.id, 1, 0);
                 return Ok(None);
             }
         }
@@ -51,6 +54,7 @@ impl UniqueScanOp {
         let Some(key) = key(arm, ctx)? else { return Ok(None) };
         let found = ctx.transaction().index(arm.tree).find(view, &key)?;
         note_scan(ctx, arm.tree, 1, found.is_some().into());
+        ctx.record_timing(self.id, |t| t.searches += 1);
         let Some(id) = found else { return Ok(None) };
         let columns = match &self.node.covered {
             Some(covered) => {
@@ -64,8 +68,9 @@ impl UniqueScanOp {
             },
         };
         let batch = outputs(ctx, source, &[id], columns)?;
-        let kept = filter(&self.node.filter, ctx, &batch)?;
-        Ok(kept.is_none_or(|rows| !rows.is_empty()).then_some(batch))
+        let passes = filter(&self.node.filter, ctx, &batch)?.is_none_or(|rows| !rows.is_empty());
+        ctx.note_removed(self.id, 1, passes.into());
+        Ok(passes.then_some(batch))
     }
 }
 

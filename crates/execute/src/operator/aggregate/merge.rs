@@ -100,7 +100,7 @@ pub(super) fn merge(
         room.set(left)?;
         held.set(counted)?;
         drop(room);
-        Done { groups, rows: Vec::new(), held, work: Vec::new(), memory: bytes, disk: 0 }.with_rows(node, kinds, ctx)
+        Done { groups, rows: Vec::new(), left_out: 0, held, work: Vec::new(), memory: bytes, disk: 0 }.with_rows(node, kinds, ctx)
     };
     parallel::each_of(ctx, node.workers, &node.input, parts, put_together).map(Ok)
 }

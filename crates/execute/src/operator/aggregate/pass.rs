@@ -96,6 +96,8 @@ pub(super) struct Done {
     pub groups: Groups,
     /// Results that were already computed, the next ones last; then there are no groups.
     pub rows: Vec<Batch>,
+    /// Of these, the groups that HAVING has excluded.
+    pub left_out: usize,
     pub held: Held,
     pub work: Vec<Work>,
     pub memory: usize,
@@ -109,8 +111,10 @@ impl Done {
             return Ok(self);
         }
         let groups = std::mem::take(&mut self.groups);
+        self.left_out = groups.count;
         for from in (0..groups.count).step_by(BATCH_ROWS).rev() {
             let batch = groups.results(node, kinds, ctx, from..(from + BATCH_ROWS).min(groups.count))?;
+            self.left_out -= batch.rows;
             if batch.rows > 0 {
                 self.rows.push(batch);
             }
@@ -475,7 +479,7 @@ impl<'a> Pass<'a> {
         let (work, disk) = self.work()?;
         self.groups.resize();
         order(self.node, self.ctx, &mut self.groups)?;
-        Ok(Done { groups: self.groups, rows: Vec::new(), held: self.held, work, memory: self.bytes, disk })
+        Ok(Done { groups: self.groups, rows: Vec::new(), left_out: 0, held: self.held, work, memory: self.bytes, disk })
     }
 
     /// Hands an aggregate's direct arguments to its states, group by group. Hypothetical-set aggregates: the sort key of each

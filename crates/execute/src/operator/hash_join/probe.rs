@@ -22,6 +22,8 @@ pub(super) struct Marks<'a> {
 
 /// One batch of left rows being joined.
 pub(super) struct Probe {
+    /// Of the join's node.
+    id: usize,
     left: Batch,
     /// Number of the batch's first row within the left side.
     first: usize,
@@ -34,9 +36,9 @@ pub(super) struct Probe {
 }
 
 impl Probe {
-    pub fn new(node: &HashJoinNode, ctx: &ExecContext, left: Batch, first: usize, built: &Built) -> Result<Probe> {
+    pub fn new((id, node): (usize, &HashJoinNode), ctx: &ExecContext, left: Batch, first: usize, built: &Built) -> Result<Probe> {
         let heads = built.heads(node, ctx, &left)?;
-        Ok(Probe { left, first, heads, at: 0, matched: false })
+        Ok(Probe { id, left, first, heads, at: 0, matched: false })
     }
 
     pub fn is_done(&self) -> bool {
@@ -57,6 +59,7 @@ impl Probe {
         if !node.residual.is_empty() && !lefts.is_empty() {
             let pairs = read_pairs(&self.left, &lefts, &built.rows, &rights, read);
             if let Some(kept) = filter(&node.residual, ctx, &pairs)? {
+                ctx.note_removed(self.id, lefts.len(), kept.len());
                 lefts = kept.iter().map(|&k| lefts[k as usize]).collect();
                 rights = kept.iter().map(|&k| rights[k as usize]).collect();
             }
