@@ -9,8 +9,10 @@ use std::time::{Duration, Instant};
 use crate::melba::{Address, Melba, ask, postgres_program};
 
 /// The log's syncs that clients waited for.
-const SYNCS: &str = "select fsyncs from pg_stat_io where object = 'wal' and backend_type = 'client backend'";
-const BACKGROUND_SYNCS: &str = "select fsyncs from pg_stat_io where object = 'wal' and backend_type = 'walwriter'";
+const SYNCS: &str =
+    "select fsyncs from pg_stat_io where object = 'wal' and context = 'normal' and backend_type = 'client backend'";
+const BACKGROUND_SYNCS: &str =
+    "select fsyncs from pg_stat_io where object = 'wal' and context = 'normal' and backend_type = 'walwriter'";
 const INSERT: &str = "insert into logged (note) values ('x');";
 /// The log writer is given this long, and is expected at once.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -1,9 +1,11 @@
 //! auto_explain: the plans of slow statements, for the server log. It is PostgreSQL's module of that name, built in.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use melba_engine::log_bytes;
 use melba_execute::{EndedExecution, Execution, ExecutionWatch, watched_depth};
+use melba_plan::explain::ExplainOptions;
 use melba_types::{Datum, Oid};
 
 use super::auto_explain_settings::PlanLogging;
@@ -46,6 +48,20 @@ pub(super) fn draw_sample(session: &SessionState) {
     auto.set_sampled(rate >= 1.0 || rate > 0.0 && draw() < rate);
 }
 
+/// Logs the plan of a query that EXPLAIN shows and does not run, as one that took no time.
+pub(super) fn shown_only(context: &Arc<StatementContext>, planned: &Planned, parameters: &Arc<[Datum]>) {
+    let session = &context.session;
+    draw_sample(session);
+    if !session.auto_explain.is_on() || planned.plan.steps.is_some() {
+        return;
+    }
+    let Some(wanted) = chosen(session) else { return };
+    let options = ExplainOptions { analyze: false, buffers: false, wal: false, ..wanted.options };
+    let wanted = PlanLogging { analyze: false, options, ..(*wanted).clone() };
+    let mut watch = Watch::new(context, planned, Some(Arc::new(wanted)), session.activity.query());
+    watch.ended(&EndedExecution { plan: &planned.plan, timings: Vec::new(), time: Duration::ZERO, parameters });
+}
+
 /// Has an execution watched that begins, if plans may be logged. `text`: the query's; that of the client's message if there is none.
 pub(super) fn watch(context: &Arc<StatementContext>, planned: &Planned, text: Option<&Arc<str>>, execution: &mut Execution) {
     let session = &context.session;
@@ -56,15 +72,9 @@ pub(super) fn watch(context: &Arc<StatementContext>, planned: &Planned, text: Op
     }
     let wanted = chosen(session);
     let logs = wanted.as_ref().is_some_and(|wanted| wanted.options.wal);
-    execution.watch(Box::new(Watch {
-        wanted,
-        text: text.cloned().unwrap_or_else(|| session.activity.query()),
-        // Literals that became parameters are not the client's.
-        parameter_types: if planned.literals.is_empty() { planned.parameter_types.clone() } else { Vec::new() },
-        identifier: planned.identity.as_ref().map(|identity| identity.number),
-        logged: if logs { log_bytes(execution.evaluation().transaction()) } else { 0 },
-        context: context.clone(),
-    }));
+    let text = text.cloned().unwrap_or_else(|| session.activity.query());
+    let logged = if logs { log_bytes(execution.evaluation().transaction()) } else { 0 };
+    execution.watch(Box::new(Watch { logged, ..Watch::new(context, planned, wanted, text) }));
 }
 
 impl ExecutionWatch for Watch {
@@ -93,6 +103,18 @@ impl ExecutionWatch for Watch {
 }
 
 impl Watch {
+    fn new(context: &Arc<StatementContext>, planned: &Planned, wanted: Option<Arc<PlanLogging>>, text: Arc<str>) -> Watch {
+        Watch {
+            wanted,
+            text,
+            // Literals that became parameters are not the client's.
+            parameter_types: if planned.literals.is_empty() { planned.parameter_types.clone() } else { Vec::new() },
+            identifier: planned.identity.as_ref().map(|identity| identity.number),
+            logged: 0,
+            context: context.clone(),
+        }
+    }
+
     fn parameters(&self, values: &[Datum], max: Option<usize>) -> Option<String> {
         let shown = !self.parameter_types.is_empty() && max != Some(0);
         shown.then(|| parameter_list(&self.context, &self.parameter_types, values, max))

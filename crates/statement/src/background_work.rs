@@ -16,6 +16,26 @@ pub struct BackgroundWork {
     /// The last one first.
     pub(super) flushes: Mutex<VecDeque<Flush>>,
     pub(super) merges: Mutex<VecDeque<Merge>>,
+    /// Of all flushes since the server's start.
+    pub(super) flushed: Mutex<FlushSums>,
+}
+
+/// Flushes together, for pg_stat_checkpointer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct FlushSums {
+    pub count: u64,
+    pub took: Duration,
+    pub bytes: u64,
+}
+
+impl FlushSums {
+    pub fn since(self, before: FlushSums) -> FlushSums {
+        FlushSums {
+            count: self.count.saturating_sub(before.count),
+            took: self.took.saturating_sub(before.took),
+            bytes: self.bytes.saturating_sub(before.bytes),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -51,6 +71,10 @@ impl BackgroundWork {
             BackgroundEvent::Flushed { trees, segments, bytes, took } => {
                 let flush = Flush { span: span(took), trees: *trees, segments: *segments, bytes: *bytes };
                 remember(&mut self.flushes.lock(), flush);
+                let mut flushed = self.flushed.lock();
+                flushed.count += 1;
+                flushed.took += *took;
+                flushed.bytes += bytes;
             }
             BackgroundEvent::Merged { tree, inputs, outputs, bytes_before, bytes_after, took } => {
                 let merge = Merge {
@@ -97,5 +121,8 @@ mod tests {
         assert_eq!((trees.len(), trees[0], trees[REMEMBERED - 1]), (REMEMBERED, REMEMBERED + 2, 3));
         let columns = flushes[0].span.columns();
         assert!(matches!(columns, [Datum::Int8(3000), Datum::Float8(2.0)]), "{columns:?}");
+        let all = *work.flushed.lock();
+        assert_eq!((all.count, all.bytes), (REMEMBERED as u64 + 3, 10 * (REMEMBERED as u64 + 3)));
+        assert_eq!(all.since(all), FlushSums::default());
     }
 }

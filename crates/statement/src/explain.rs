@@ -18,6 +18,7 @@ use melba_types::{Batch, Datum, DbError, Oid, Result, bail, err, limits, oids};
 use pg_query::NodeEnum;
 use pg_query::protobuf::{DefElem, ExplainStmt};
 
+use super::auto_explain;
 use super::context::StatementContext;
 use super::execution;
 use super::outcome;
@@ -209,7 +210,10 @@ fn plan_lines(
     let mut take = |batch: &Batch| serialization.as_mut().map_or(Ok(()), |s| s.take(&**context, batch));
     let timings = match options.plan.analyze {
         true => execution::run_measured(context, tx, &planned, parameters, options.plan.wal, &mut take)?,
-        false => Vec::new(),
+        false => {
+            auto_explain::shown_only(context, &planned, parameters);
+            Vec::new()
+        }
     };
     let execution = context.monotonic().saturating_sub(started);
     let identifier = planned.identity.as_ref().map(|identity| identity.number);

@@ -8,6 +8,7 @@ use melba_types::{Datum, Oid, Record, oids};
 
 use super::backends::{Counter, SessionCounts};
 use super::context::{Instance, StatementContext};
+use super::io_kinds::{BACKENDS, SESSION, text_at};
 use super::resets::IoSums;
 use super::workers::{self, backend_type};
 
@@ -63,26 +64,15 @@ pub(super) fn wal_statistics(context: &StatementContext) -> Datum {
     log_record(log.records, log.bytes, reset_time(context, "wal"))
 }
 
-/// A row of pg_stat_io: backend_type, object, context, reads, read_bytes, read_time, writes, write_bytes, write_time, writebacks,
-/// writeback_time, extends, extend_bytes, extend_time, hits, evictions, reuses, fsyncs, fsync_time, stats_reset.
-fn row(backend: &'static str, object: &'static str, reset: &Datum) -> Vec<Datum> {
-    let mut row = vec![Datum::Null; 20];
-    (row[0], row[1], row[2]) = (Datum::text(backend), Datum::text(object), Datum::text("normal"));
-    row[19] = reset.clone();
-    row
-}
-
-fn log_row(backend: &'static str, written: WriteCounts, reset: &Datum) -> Vec<Datum> {
-    let mut row = row(backend, "wal", reset);
+/// Adds the log's writes to a row.
+fn add_log(row: &mut [Datum], written: WriteCounts) {
     row[6] = Datum::Int8(written.writes as i64);
     row[7] = Datum::Numeric(Numeric::from(written.bytes as i64));
     row[17] = Datum::Int8(written.syncs as i64);
-    row
 }
 
-/// Blocks of segments; only new segments are written.
-fn block_row(backend: &'static str, io: &IoCounts, reset: &Datum) -> Vec<Datum> {
-    let mut row = row(backend, "relation", reset);
+/// Adds blocks of segments to a row; only new segments are written.
+fn add_blocks(row: &mut [Datum], io: &IoCounts) {
     let milliseconds = |nanos: u64| Datum::Float8(nanos as f64 / 1e6);
     row[3] = Datum::Int8(io.block_reads as i64);
     row[4] = Datum::Numeric(Numeric::from(io.block_read_bytes as i64));
@@ -91,7 +81,6 @@ fn block_row(backend: &'static str, io: &IoCounts, reset: &Datum) -> Vec<Datum> 
     row[7] = Datum::Numeric(Numeric::from(io.block_write_bytes as i64));
     row[8] = milliseconds(io.block_write_nanos);
     row[14] = Datum::Int8(io.block_hits as i64);
-    row
 }
 
 fn of_sessions(counts: &SessionCounts) -> IoCounts {
@@ -115,13 +104,32 @@ pub(super) fn io_rows(context: &StatementContext) -> Vec<Vec<Datum>> {
     let instance = &context.session.instance;
     let before = instance.resets.0.lock().io.clone();
     let (sums, reset) = (IoSums::now(instance).since(&before), reset_time(context, "io"));
-    let mut rows = vec![
-        block_row("client backend", &of_sessions(&sums.sessions), &reset),
-        log_row("client backend", sums.log.by_clients, &reset),
-    ];
-    rows.extend(WITH_BLOCKS.map(|step| block_row(backend_type(step), &sums.workers[step as usize], &reset)));
-    rows.push(log_row(backend_type(BackgroundStep::Log), sums.log.in_background, &reset));
+    let mut rows = Vec::new();
+    for kind in &BACKENDS {
+        let step = WITH_BLOCKS.into_iter().find(|step| backend_type(*step) == kind.name);
+        let blocks = match kind.name {
+            SESSION => Some(of_sessions(&sums.sessions)),
+            _ => step.map(|step| sums.workers[step as usize]),
+        };
+        let log = match kind.name {
+            SESSION => Some(sums.log.by_clients),
+            name => (name == backend_type(BackgroundStep::Log)).then_some(sums.log.in_background),
+        };
+        rows.extend(kind.rows(&reset).into_iter().map(|mut row| {
+            match (place(&row), blocks, log) {
+                (Some("relation"), Some(blocks), _) => add_blocks(&mut row, &blocks),
+                (Some("wal"), _, Some(log)) => add_log(&mut row, log),
+                _ => {}
+            }
+            row
+        }));
+    }
     rows
+}
+
+/// The object of a row whose context is the one that everything is counted in.
+fn place(row: &[Datum]) -> Option<&str> {
+    (text_at(row, 2) == "normal").then(|| text_at(row, 1))
 }
 
 /// The counts of a session since they were reset, and when that was.
@@ -137,12 +145,24 @@ fn of_session(context: &StatementContext, pid: i32) -> Option<(SessionCounts, Da
 
 /// pg_stat_get_backend_io. The log's writes are shared by sessions, and not counted by session.
 pub(super) fn backend_io_rows(context: &StatementContext, pid: i32) -> Vec<Vec<Datum>> {
-    if let Some((counts, reset)) = of_session(context, pid) {
-        return vec![block_row("client backend", &of_sessions(&counts), &reset)];
-    }
-    let all = workers::workers(&context.session.instance);
-    let worker = all.iter().find(|worker| workers::pid(worker.step) == pid && WITH_BLOCKS.contains(&worker.step));
-    worker.into_iter().map(|worker| block_row(backend_type(worker.step), &worker.io, &Datum::Null)).collect()
+    let (name, io, reset) = match of_session(context, pid) {
+        Some((counts, reset)) => (SESSION, of_sessions(&counts), reset),
+        None => {
+            let all = workers::workers(&context.session.instance);
+            let worker = all.iter().find(|worker| workers::pid(worker.step) == pid && WITH_BLOCKS.contains(&worker.step));
+            let Some(worker) = worker else { return Vec::new() };
+            (backend_type(worker.step), worker.io, Datum::Null)
+        }
+    };
+    let kind = BACKENDS.iter().find(|kind| kind.name == name);
+    let rows = kind.into_iter().flat_map(|kind| kind.rows(&reset)).filter(|row| text_at(row, 1) != "wal");
+    rows.map(|mut row| {
+        if place(&row) == Some("relation") {
+            add_blocks(&mut row, &io);
+        }
+        row
+    })
+    .collect()
 }
 
 /// pg_stat_get_backend_wal.

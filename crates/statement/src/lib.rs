@@ -51,6 +51,7 @@ mod filling;
 mod function_counts;
 mod function_session;
 pub mod interrupt;
+mod io_kinds;
 mod io_statistics;
 pub mod language;
 pub mod large_objects;

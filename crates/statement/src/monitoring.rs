@@ -15,6 +15,7 @@ use super::backends::Backend;
 use super::background_rows::{flush_rows, merge_rows};
 use super::context::StatementContext;
 use super::io_statistics::{backend_io_rows, backend_wal};
+use super::server_files;
 use super::statement_counts::rows::{reset_statements, statements_info};
 use super::system::array_of;
 use super::user::sees_activity_of;
@@ -299,7 +300,7 @@ fn files_of(context: &StatementContext, folder: &str, is_setting: bool) -> Resul
         bail!(FEATURE_NOT_SUPPORTED, "there are no files without a data directory");
     }
     let path = Path::new(&data).join(&folder);
-    let failed = |e: std::io::Error| err!(UNDEFINED_FILE, "could not open directory \"{folder}\": {e}");
+    let failed = |e: std::io::Error| server_files::error(&format!("could not open directory \"{folder}\""), &e);
     let mut rows = Vec::new();
     for entry in std::fs::read_dir(path).map_err(failed)? {
         let entry = entry.map_err(failed)?;

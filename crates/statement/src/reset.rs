@@ -41,22 +41,7 @@ pub(super) fn reset_statistics(context: &StatementContext, source: &str, args: &
         }
         "pg_stat_reset_shared" => {
             let target = args.first().filter(|target| !target.is_null()).map(Datum::as_str);
-            let wanted: Vec<&'static str> = SHARED.into_iter().filter(|known| target.is_none_or(|t| t == *known)).collect();
-            if wanted.is_empty() {
-                let error = err!(INVALID_PARAMETER_VALUE, "unrecognized reset target: \"{}\"", target.unwrap_or_default());
-                let hint = "Target must be \"archiver\", \"bgwriter\", \"checkpointer\", \"io\", \"recovery_prefetch\", \"slru\", or \"wal\".";
-                return Some(Err(error.hint(hint)));
-            }
-            let sums = IoSums::now(instance);
-            let mut kept = instance.resets.0.lock();
-            if wanted.contains(&"wal") {
-                kept.wal = sums.log;
-            }
-            if wanted.contains(&"io") {
-                kept.io = sums;
-            }
-            wanted.into_iter().for_each(|target| _ = kept.shared.insert(target, now));
-            done
+            Some(reset_shared(context, target, now).map(|()| Datum::text("")))
         }
         "pg_stat_reset_slru" => {
             instance.resets.0.lock().shared.insert("slru", now);
@@ -79,6 +64,32 @@ pub(super) fn reset_statistics(context: &StatementContext, source: &str, args: &
         "pg_stat_reset_replication_slot" | "pg_stat_reset_subscription_stats" => done,
         _ => None,
     }
+}
+
+/// pg_stat_reset_shared of one target, or of all.
+fn reset_shared(context: &StatementContext, target: Option<&str>, now: i64) -> Result<()> {
+    let instance = &context.session.instance;
+    let wanted: Vec<&'static str> = SHARED.into_iter().filter(|known| target.is_none_or(|t| t == *known)).collect();
+    if wanted.is_empty() {
+        let error = err!(INVALID_PARAMETER_VALUE, "unrecognized reset target: \"{}\"", target.unwrap_or_default());
+        let hint =
+            "Target must be \"archiver\", \"bgwriter\", \"checkpointer\", \"io\", \"recovery_prefetch\", \"slru\", or \"wal\".";
+        return Err(error.hint(hint));
+    }
+    let sums = IoSums::now(instance);
+    let flushed = *instance.background_work.flushed.lock();
+    let mut kept = instance.resets.0.lock();
+    if wanted.contains(&"checkpointer") {
+        kept.flushed = flushed;
+    }
+    if wanted.contains(&"wal") {
+        kept.wal = sums.log;
+    }
+    if wanted.contains(&"io") {
+        kept.io = sums;
+    }
+    wanted.into_iter().for_each(|target| _ = kept.shared.insert(target, now));
+    Ok(())
 }
 
 /// The counts of a tree since the server's start.

@@ -7,6 +7,7 @@ use melba_types::{Oid, TreeId};
 use parking_lot::Mutex;
 
 use super::backends::SessionCounts;
+use super::background_work::FlushSums;
 
 /// Those of a server. Times are microseconds since 2000-01-01.
 #[derive(Debug, Default)]
@@ -21,6 +22,8 @@ pub(super) struct Kept {
     /// Those of pg_stat_io and pg_stat_wal.
     pub io: IoSums,
     pub wal: WalStatistics,
+    /// Those of pg_stat_checkpointer.
+    pub flushed: FlushSums,
     /// Those of pg_stat_get_backend_io, by session.
     pub sessions: HashMap<i32, (i64, SessionCounts)>,
 }

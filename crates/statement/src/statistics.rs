@@ -20,6 +20,8 @@ use super::maintained::{MaintainedTable, MaintenanceCommand, MaintenanceRuns};
 use super::monitoring::monitoring_value;
 use super::reset::reset_statistics;
 
+/// PostgreSQL's buffers.
+const BUFFER_BYTES: u64 = 8192;
 /// The small caches of PostgreSQL.
 const SLRUS: [&str; 8] = [
     "commit_timestamp",
@@ -58,6 +60,7 @@ pub(super) fn counter(context: &StatementContext, source: &str, result: Oid, arg
             let took = runs(context, name, Oid(args[0].as_oid())).map_or(0, |runs| runs.took);
             return Some(Datum::Float8(took as f64 / 1000.0));
         }
+        _ if name.starts_with("checkpointer_") => return flush_value(context, name),
         _ if name.contains("function_") => return function_value(context, name, Oid(args[0].as_oid())),
         _ => {}
     }
@@ -69,15 +72,28 @@ pub(super) fn counter(context: &StatementContext, source: &str, result: Oid, arg
     match (kept, result) {
         (Some(count), oids::INT4) => Some(Datum::Int4(count as i32)),
         (Some(count), _) => Some(Datum::Int8(count)),
-        _ if matches!(name, "bgwriter_stat_reset_time" | "checkpointer_stat_reset_time") => {
-            Some(reset_time(context, name.trim_end_matches("_stat_reset_time")))
-        }
+        _ if name == "bgwriter_stat_reset_time" => Some(reset_time(context, "bgwriter")),
         (None, oids::INT4) => Some(Datum::Int4(0)),
         (None, oids::INT8) => Some(Datum::Int8(0)),
         (None, oids::FLOAT8) => Some(Datum::Float8(0.0)),
         (None, oids::TIMESTAMPTZ) => Some(Datum::Null),
         _ => None,
     }
+}
+
+/// pg_stat_checkpointer: flushes, which are all asked for, by the row store's size or by CHECKPOINT. Their time is not divided.
+fn flush_value(context: &StatementContext, name: &str) -> Option<Datum> {
+    let instance = &context.session.instance;
+    let flushed = *instance.background_work.flushed.lock();
+    let flushed = flushed.since(instance.resets.0.lock().flushed);
+    Some(match name {
+        "checkpointer_num_requested" | "checkpointer_num_performed" => Datum::Int8(flushed.count as i64),
+        "checkpointer_buffers_written" => Datum::Int8(flushed.bytes.div_ceil(BUFFER_BYTES) as i64),
+        "checkpointer_write_time" => Datum::Float8(flushed.took.as_secs_f64() * 1000.0),
+        "checkpointer_sync_time" => Datum::Float8(0.0),
+        "checkpointer_stat_reset_time" => reset_time(context, "checkpointer"),
+        _ => Datum::Int8(0),
+    })
 }
 
 /// The runs of VACUUM or ANALYZE on a table, whichever the counter names.

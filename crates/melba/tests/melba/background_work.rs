@@ -29,6 +29,9 @@ fn flushes_and_merges_are_shown() {
         )
         .expect("rows");
     assert!(flushes.len() >= 2 && flushes[0].get(0), "{flushes:?}");
+    let sums =
+        "select num_done >= 2 and num_done = num_requested and buffers_written >= 2 and write_time > 0 from pg_stat_checkpointer";
+    assert!(client.query_one(sums, &[]).expect("a row").get::<_, bool>(0));
     let start = Instant::now();
     let merges = loop {
         let merges = client

@@ -31,7 +31,7 @@ fn logged(h: &mut Harness, statement: &str) -> String {
 #[test]
 fn plans_are_logged_as_postgresql_does() {
     let mut h = harness();
-    let plan = "Query Text: select count(*) from t where a > 3\nAggregate (actual rows=1.00 loops=1)\n  ->  Seq Scan on t (actual rows=2.00 loops=1)\n        Filter: (a > 3)";
+    let plan = "Query Text: select count(*) from t where a > 3\nAggregate (actual rows=1.00 loops=1)\n  ->  Seq Scan on t (actual rows=2.00 loops=1)\n        Filter: (a > 3)\n        Rows Removed by Filter: 3";
     assert_eq!(logged(&mut h, "select count(*) from t where a > 3"), plan);
     let insert = "Query Text: insert into t values (6, 'y')\nInsert on t (actual rows=0.00 loops=1)\n  WAL: records=1 bytes=NN\n  ->  Result (actual rows=1.00 loops=1)";
     h.query("set auto_explain.log_wal = on");
@@ -65,6 +65,12 @@ fn statements_within_are_logged_where_they_are_wanted() {
     let all = logged(&mut h, "select f(3)");
     let texts: Vec<&str> = all.lines().filter_map(|line| line.strip_prefix("Query Text: ")).collect();
     assert_eq!(texts, ["SELECT 1 from t where a = i", "(select count(*) from t where a < i)", "select f(3)"], "{all}");
+    // EXPLAIN alone shows a plan that took no time.
+    let shown = logged(&mut h, "explain select a from t where a = 3");
+    assert_eq!(shown, "Query Text: explain select a from t where a = 3\nSeq Scan on t\n  Filter: (a = 3)");
+    h.query("set auto_explain.log_min_duration = 1");
+    assert_eq!(logged(&mut h, "explain select a from t where a = 3"), "");
+    h.query("set auto_explain.log_min_duration = 0");
     // DO is no query: its statements are not within one.
     h.query("set auto_explain.log_nested_statements = off");
     let measured = logged(&mut h, "explain analyze select f(3)");

@@ -52,6 +52,25 @@ fn explain_tells_blocks_and_the_log() {
 }
 
 #[test]
+fn explain_tells_rows_that_were_left_out_and_searches_of_indexes() {
+    let mut h = harness();
+    let explain = |h: &mut Harness, query: &str| h.lines(&format!("explain (analyze, buffers off, {PLAIN}) {query}"));
+    let point = explain(&mut h, "select b from t where a = 77");
+    assert!(point.contains("Index Searches: 1") && !point.contains("Removed"), "{point}");
+    let some = explain(&mut h, "select b from t where a in (1, 900, 20000) and b <> md5('900')");
+    assert!(some.contains("Index Searches: 3") && some.contains("Rows Removed by Filter: 1"), "{some}");
+    let others = h.lines("select count(*) from t where b not like '%7_'");
+    let scan = explain(&mut h, "select a from t where b like '%7_'");
+    assert!(scan.contains(&format!("Rows Removed by Filter: {others}")), "{scan}");
+    let pairs = explain(&mut h, "select x from (values (1), (2)) v(x) join generate_series(1, 10) g on g > x");
+    assert!(pairs.contains("Rows Removed by Join Filter: 3"), "{pairs}");
+    let groups = explain(&mut h, "select a / 10 from t group by 1 having count(*) < 10");
+    assert!(groups.contains("Rows Removed by Filter: 2999"), "{groups}");
+    let document = h.lines("explain (analyze, format json) select b from t where a = 77 and b <> ''");
+    assert!(document.contains("\"Index Searches\": 1") && document.contains("\"Rows Removed by Filter\": 0"), "{document}");
+}
+
+#[test]
 fn explain_shows_settings_that_are_not_the_defaults() {
     let mut h = Harness::new();
     h.query("set enable_seqscan = off");
@@ -81,7 +100,16 @@ fn views_of_statistics_tell_blocks_and_the_log() {
     is_true(
         &mut h,
         "select reads > 10 and read_bytes > 100000 and hits > 0 and writes > 10
-           from pg_stat_io where backend_type = 'client backend' and object = 'relation'",
+           from pg_stat_io where backend_type = 'client backend' and object = 'relation' and context = 'normal'",
+    );
+    is_true(
+        &mut h,
+        "select count(*) = 79 and sum(reads) filter (where context <> 'normal' or object = 'temp relation') = 0
+           from pg_stat_io where backend_type <> 'merger'",
+    );
+    is_true(
+        &mut h,
+        "select count(*) = 6 and max(reads) > 10 and max(hits) = sum(hits) from pg_stat_get_backend_io(pg_backend_pid())",
     );
     is_true(
         &mut h,
@@ -102,7 +130,8 @@ fn views_of_statistics_tell_blocks_and_the_log() {
     h.query("select pg_stat_reset_shared('io'), pg_stat_reset()");
     is_true(
         &mut h,
-        "select reads = 0 and hits = 0 and writes = 0 from pg_stat_io where object = 'relation' and backend_type = 'client backend'",
+        "select sum(reads) = 0 and sum(hits) = 0 and sum(writes) = 0 from pg_stat_io
+           where object = 'relation' and backend_type = 'client backend'",
     );
     is_true(&mut h, "select heap_blks_read = 0 and idx_blks_hit = 0 from pg_statio_user_tables where relname = 't'");
     is_true(&mut h, "select blks_read = 0 and blks_hit = 0 from pg_stat_database where datname = 'postgres'");
