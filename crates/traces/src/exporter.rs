@@ -1,7 +1,7 @@
 //! The thread that sends spans to the collector, many at a time.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -45,6 +45,7 @@ struct Work {
     url: reqwest::Url,
     headers: HeaderMap,
     resource: Resource,
+    waiting: Arc<AtomicUsize>,
     lost: Arc<AtomicU64>,
     warn: Box<dyn Fn(String) + Send>,
     warned: Option<Instant>,
@@ -64,13 +65,13 @@ impl Exporter {
         let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).timeout(PATIENCE);
         let client = client.build().map_err(|e| e.to_string())?;
         let (queue, received) = sync_channel(QUEUED_MAX);
-        let lost = Arc::new(AtomicU64::new(0));
-        let tracer = Arc::new(Tracer { queue: queue.clone(), lost: Arc::clone(&lost) });
+        let (waiting, lost) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicU64::new(0)));
+        let tracer = Tracer { queue: queue.clone(), waiting: Arc::clone(&waiting), lost: Arc::clone(&lost) };
         let (url, headers) = (traces_url(&collector.endpoint)?, headers(&collector.headers)?);
-        let mut work = Work { runtime, client, url, headers, resource, lost, warn, warned: None };
+        let mut work = Work { runtime, client, url, headers, resource, waiting, lost, warn, warned: None };
         let thread = std::thread::Builder::new().name("traces".into());
         let thread = thread.spawn(move || work.run(&received)).map_err(|e| format!("could not start a thread: {e}"))?;
-        Ok((Exporter { queue, thread }, tracer))
+        Ok((Exporter { queue, thread }, Arc::new(tracer)))
     }
 
     /// Sends what is there still, as far as the collector takes it soon.
@@ -133,6 +134,7 @@ impl Work {
             } else if self.lost.load(Ordering::Relaxed) > 0 {
                 self.warn("it takes them too slowly");
             }
+            self.waiting.fetch_sub(spans.iter().map(TraceSpan::bytes).sum(), Ordering::Relaxed);
         }
     }
 
@@ -254,6 +256,24 @@ mod tests {
         assert!(warning.ends_with(" spans are lost") && !warning.contains(" 0 spans"), "{warning}");
         exporter.stop();
         assert!(warnings.try_recv().is_err(), "one warning a minute");
+    }
+
+    #[test]
+    fn spans_that_wait_are_bounded_in_bytes() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let (exporter, tracer, _warnings) = start(format!("http://{address}"), "");
+        // Nobody answers: what was taken out of the queue waits, too.
+        let long = "x".repeat(crate::WAITING_BYTES_MAX / 10);
+        (0..20).for_each(|_| tracer.finish(TraceSpan { error: Some(long.clone()), ..span("long") }));
+        assert_eq!(tracer.lost.load(Ordering::Relaxed), 11);
+        assert!(tracer.waiting.load(Ordering::Relaxed) <= crate::WAITING_BYTES_MAX);
+        tracer.finish(span("short"));
+        assert_eq!(tracer.lost.load(Ordering::Relaxed), 11, "there is room for it");
+        // The connection is refused, and the next spans have the room again.
+        drop(listener);
+        exporter.stop();
+        assert_eq!(tracer.waiting.load(Ordering::Relaxed), 0);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Traces of statements: spans, and the thread that sends them to a collector of OpenTelemetry by OTLP over HTTP.
 //!
 //! Invariants:
-//! 1. A session never waits: it puts a finished span into a queue of bounded length, or loses it when that is full.
+//! 1. A session never waits: it puts a finished span into a queue of bounded length and size, or loses it when that is full.
 //! 2. A collector that does not answer costs one thread's time. The server log says so at most once a minute, with the number of lost spans.
 //! 3. A server without a collector has no `Tracer`, and no thread.
 
@@ -13,7 +13,7 @@ mod parent;
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError};
 
 pub use exporter::{Collector, Exporter};
@@ -36,6 +36,19 @@ pub struct TraceSpan {
     pub error: Option<String>,
 }
 
+impl TraceSpan {
+    /// What it takes of memory.
+    fn bytes(&self) -> usize {
+        let text = |(_, attribute): &(&str, Attribute)| match attribute {
+            Attribute::Text(text) => text.len(),
+            Attribute::Number(_) => 0,
+        };
+        let attributes: usize = self.attributes.iter().map(text).sum();
+        let own = size_of::<TraceSpan>() + self.attributes.capacity() * size_of::<(&str, Attribute)>();
+        own + self.name.len() + attributes + self.error.as_ref().map_or(0, String::len)
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Internal,
@@ -49,10 +62,15 @@ pub enum Attribute {
     Number(i64),
 }
 
+/// Bytes of spans that are not sent yet.
+const WAITING_BYTES_MAX: usize = 8 << 20;
+
 /// Where sessions leave their spans.
 #[derive(Debug)]
 pub struct Tracer {
     queue: SyncSender<Sent>,
+    /// Bytes of the spans that are not sent yet.
+    waiting: Arc<AtomicUsize>,
     lost: Arc<AtomicU64>,
 }
 
@@ -67,11 +85,16 @@ pub(crate) enum Sent {
 impl Tracer {
     /// Has a span sent.
     pub fn finish(&self, span: TraceSpan) {
-        match self.queue.try_send(Sent::Span(span)) {
-            Ok(()) => {}
-            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
-                self.lost.fetch_add(1, Ordering::Relaxed);
-            }
+        let bytes = span.bytes();
+        let has_room = self.waiting.fetch_add(bytes, Ordering::Relaxed) + bytes <= WAITING_BYTES_MAX;
+        let is_queued = has_room
+            && match self.queue.try_send(Sent::Span(span)) {
+                Ok(()) => true,
+                Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => false,
+            };
+        if !is_queued {
+            self.waiting.fetch_sub(bytes, Ordering::Relaxed);
+            self.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
