@@ -120,7 +120,7 @@ enum Command {
     Sql(melba_shell::SqlOptions),
     /// Loads a small shop's data, asks five questions, and compares sizes and times with PostgreSQL's
     Demo(melba_shell::DemoOptions),
-    /// Makes tables of files: CSV, JSON lines
+    /// Makes tables of files: CSV, JSON, Parquet
     Import(melba_shell::ImportOptions),
     /// A console in the browser, for any server
     Console(melba_console::Options),

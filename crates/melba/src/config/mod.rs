@@ -281,7 +281,7 @@ mod tests {
         let (data, files) = folder();
         let write = |name: &str, text: &str| std::fs::write(data.path().join(name), text).unwrap();
         std::fs::create_dir(data.path().join("d")).unwrap();
-        write("melba.conf", "work_mem = 1MB\ninclude 'more.conf'\ninclude_if_exists 'none.conf'\ninclude_dir 'd'\nport=1\n");
+        write("melba.conf", "work_mem = 1MB\ninclude 'more.conf'\ninclude_if_exists 'none.conf'\ninclude_dir = 'd'\nport=1\n");
         write("more.conf", "work_mem = 2MB\n");
         write("d/2.conf", "two = 2\n");
         write("d/1.conf", "one = 1\n");

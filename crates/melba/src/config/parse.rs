@@ -28,7 +28,7 @@ fn parse(line: &str) -> Result<Option<ConfigLine>, Malformed> {
     if !is_name(&name) {
         return Err(Malformed { near: Some(name.text) });
     }
-    let has_sign = rest.skip_sign();
+    rest.skip_sign();
     let Some(value) = rest.token()? else { return Err(Malformed { near: None }) };
     if !value.quoted && !is_bare_value(&value.text) {
         return Err(Malformed { near: Some(value.text) });
@@ -38,9 +38,9 @@ fn parse(line: &str) -> Result<Option<ConfigLine>, Malformed> {
     }
     let value = value.text;
     Ok(Some(match name.text.to_ascii_lowercase().as_str() {
-        "include" if !has_sign => ConfigLine::Include(value),
-        "include_if_exists" if !has_sign => ConfigLine::IncludeIfExists(value),
-        "include_dir" if !has_sign => ConfigLine::IncludeDirectory(value),
+        "include" => ConfigLine::Include(value),
+        "include_if_exists" => ConfigLine::IncludeIfExists(value),
+        "include_dir" => ConfigLine::IncludeDirectory(value),
         _ => ConfigLine::Setting { name: name.text, value },
     }))
 }
@@ -81,11 +81,9 @@ impl Rest<'_> {
         Ok(Some(Token { text: text.to_owned(), quoted: false }))
     }
 
-    fn skip_sign(&mut self) -> bool {
+    fn skip_sign(&mut self) {
         self.0 = self.0.trim_start();
-        let after = self.0.strip_prefix('=');
-        self.0 = after.unwrap_or(self.0);
-        after.is_some()
+        self.0 = self.0.strip_prefix('=').unwrap_or(self.0);
     }
 
     fn quoted(&mut self) -> Result<Token, Malformed> {
@@ -142,7 +140,7 @@ mod tests {
             (6, setting("d.e", "8MB")),
             (7, setting("f", "-1")),
             (8, Ok(ConfigLine::Include("x.conf".to_owned()))),
-            (9, setting("include_dir", "d")),
+            (9, Ok(ConfigLine::IncludeDirectory("d".to_owned()))),
             (10, setting("g", "a'b\\c")),
         ];
         assert_eq!(lines(text), expected);
