@@ -58,7 +58,7 @@ test_deb() {
     first=$(make_deb 0.0.1) second=$(make_deb 0.0.2)
     work=$(mktemp -d)
     chroot=$work/root
-    trap 'umount -l "$chroot/proc" "$chroot" "$work" 2>/dev/null; rm -rf "$work"' EXIT
+    trap 'umount -l "$chroot/proc" "$chroot" "$work" 2>/dev/null || true; rm -rf "$work"' EXIT
     mkdir -p "$chroot"
     if [ -n "${CHROOT:-}" ]; then
         # Above the named tree, which stays as it is.
