@@ -293,3 +293,28 @@ create event trigger replica_only on ddl_command_end execute function app.on_eve
 alter event trigger at_first disable;
 alter event trigger replica_only enable replica;
 comment on event trigger at_first is 'not now';
+-- Foreign data, of which nothing is read.
+create foreign data wrapper nothing options (a '1', b 'it''s two');
+create foreign data wrapper "odd, ""wrapper""";
+create server somewhere type 'kind' version '1.5' foreign data wrapper nothing options (host 'h', "odd name" 'x');
+create server "odd, ""server""" foreign data wrapper "odd, ""wrapper""";
+alter server somewhere owner to dump_owner;
+grant usage on foreign server somewhere to dump_reader;
+grant usage on foreign data wrapper nothing to dump_reader with grant option;
+create user mapping for public server somewhere;
+create user mapping for dump_owner server somewhere options (password 'x');
+comment on server somewhere is 'not here';
+comment on foreign data wrapper nothing is 'reads nothing';
+create foreign table app.elsewhere (id integer not null, name text default 'none', constraint positive check (id > 0))
+    server somewhere options (place 'there', "odd option" 'it''s');
+create foreign table app.bare () server "odd, ""server""";
+comment on foreign table app.elsewhere is 'rows elsewhere';
+comment on column app.elsewhere.name is 'of whom';
+grant select on app.elsewhere to dump_reader;
+alter foreign table app.elsewhere owner to dump_owner;
+create view app.seen_elsewhere as select name from app.elsewhere where id > 7;
+create extension file_fdw;
+create server files foreign data wrapper file_fdw;
+create foreign table app.lines (id integer, line text options (force_null 'true') collate "C" not null)
+    server files options (filename '/nonexistent/lines.csv', format 'csv', header 'true', delimiter ';', quote '''');
+grant usage on foreign data wrapper file_fdw to dump_reader;

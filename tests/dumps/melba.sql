@@ -7,3 +7,4 @@ create publication lake for table app.compressed, app.types with (format = 'iceb
 create publication "odd, ""publication""" with (publish = 'insert, delete');
 alter publication "odd, ""publication""" add tables in schema app;
 comment on publication lake is 'for readers of Iceberg';
+create foreign table app.objects (id integer, line jsonb) server files options (filename '/nonexistent/rows*.json', format 'json');

@@ -99,6 +99,7 @@ pub use expression::{
 };
 pub use inline::inline_routines;
 pub use literal::LiteralUse;
+pub use missing::levenshtein;
 pub use operators::{OperatorName, exact_operator, operator_signature};
 pub use out_arguments::function_columns;
 pub use params::Params;

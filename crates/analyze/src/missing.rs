@@ -178,7 +178,8 @@ impl Similar {
     }
 }
 
-fn levenshtein(a: &str, b: &str) -> usize {
+/// How many characters one text has to change, add or lose to become the other.
+pub fn levenshtein(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, ca) in a.chars().enumerate() {

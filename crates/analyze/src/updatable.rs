@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use melba_catalog::rules::rules_of;
 use melba_catalog::{Relation, RelationKind, rule_events, trigger_events};
-use melba_types::{DbError, Oid, Result};
+use melba_types::{DbError, Oid, Result, err};
 
 use super::context::Context;
 use super::scope::{Blocked, Layer};
@@ -65,7 +65,11 @@ impl Updatable {
                 return Err(because("Views containing TABLESAMPLE are not automatically updatable."));
             }
             RangeKind::Relation { oid, .. } => match cx.catalog.relation(*oid) {
-                Some(r) if matches!(r.kind, RelationKind::Table | RelationKind::PartitionedTable) => (r.clone(), None),
+                Some(r)
+                    if matches!(r.kind, RelationKind::Table | RelationKind::PartitionedTable | RelationKind::ForeignTable) =>
+                {
+                    (r.clone(), None)
+                }
                 _ => return Err(because(SINGLE)),
             },
             RangeKind::Subquery { view: oid, .. } => {
@@ -119,6 +123,20 @@ impl Updatable {
     }
 }
 
+/// The error of a command that changes a foreign table: no wrapper can.
+pub fn unchangeable(table: &Relation, command: Command) -> DbError {
+    let doing = match command {
+        Command::Insert => "insert into",
+        Command::Delete => "delete from",
+        Command::Merge => {
+            return err!(FEATURE_NOT_SUPPORTED, "cannot execute MERGE on relation \"{}\"", table.name)
+                .detail("This operation is not supported for foreign tables.");
+        }
+        _ => "update",
+    };
+    err!(FEATURE_NOT_SUPPORTED, "cannot {doing} foreign table \"{}\"", table.name)
+}
+
 /// Whether a view's triggers do all that commands say.
 pub fn has_triggers(cx: &Context<'_>, view: &Relation, commands: &[Command]) -> bool {
     commands.iter().all(|command| cx.catalog.has_instead_trigger(view, trigger_event_of(*command)))
@@ -162,6 +180,7 @@ pub fn updatable_events(cx: &Context<'_>, relation: Oid, with_triggers: bool, co
     let by_trigger = |all, (event, bit)| if cx.catalog.has_instead_trigger(relation, event) { all | bit } else { all };
     let by_others = if with_triggers { triggers.into_iter().fold(by_rules, by_trigger) } else { by_rules };
     let found = match Updatable::of(cx, relation, false, &[]) {
+        Ok(found) if found.table.foreign.is_some() => return Ok(by_others),
         Ok(found) => found,
         Err(NotUpdatable::Because(..) | NotUpdatable::Rules) => return Ok(by_others),
         Err(NotUpdatable::Failed(e)) => return Err(e),

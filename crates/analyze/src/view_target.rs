@@ -13,7 +13,7 @@ use super::analyzer::Analyzer;
 use super::context::Context;
 use super::range_columns::{apply_aliases, relation_columns};
 use super::scope::{Layer, NsColumn, NsItem, ViewTarget};
-use super::updatable::{NotUpdatable, Updatable, has_triggers};
+use super::updatable::{NotUpdatable, Updatable, has_triggers, unchangeable};
 use melba_tree::*;
 
 /// Makes the table under a view the target. `commands`: those of MERGE's actions, else the command.
@@ -38,6 +38,9 @@ pub fn open_view<'p>(
         Err(NotUpdatable::Rules) => return Err(DbError::unsupported("changing a view over a view with rules")),
         Err(NotUpdatable::Failed(e)) => return Err(e),
     };
+    if found.table.foreign.is_some() {
+        return Err(unchangeable(&found.table, command));
+    }
     refuse_triggers(analyzer.cx(), &found, command, commands)?;
     let Updatable { table, columns: merged, mut layers } = found;
     let entry = analyzer.level().range_table.len();

@@ -12,6 +12,7 @@ pub const PG_AUTHID: Oid = Oid(1260);
 pub const PG_DATABASE: Oid = Oid(1262);
 pub const PG_AUTH_MEMBERS: Oid = Oid(1261);
 pub const PG_FOREIGN_SERVER: Oid = Oid(1417);
+pub const PG_FOREIGN_TABLE: Oid = Oid(3118);
 pub const PG_USER_MAPPING: Oid = Oid(1418);
 pub const PG_FOREIGN_DATA_WRAPPER: Oid = Oid(2328);
 pub const PG_AM: Oid = Oid(2601);

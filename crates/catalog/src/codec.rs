@@ -21,7 +21,9 @@ use crate::partitioning::PartitionStrategy;
 use crate::snapshot::ObjectChange;
 use crate::triggers::FIRES_ON_ORIGIN;
 
-const VERSION: u8 = 12;
+const VERSION: u8 = 13;
+/// There were no foreign data: all other objects are still written by their version.
+const VERSION_12: u8 = 12;
 /// There were no publications, and no base types and shells of users.
 const VERSION_11: u8 = 11;
 /// There were no operator families and classes of users, and all indexes had trees: all other objects are still written so.
@@ -103,11 +105,13 @@ fn encode_key(database: Oid, is_description: bool, address: ObjectAddress) -> [u
 /// The version with which an object's row is written: that of the first build which can use it.
 fn version_of(object: &Object) -> u8 {
     match object {
-        Object::Type(o) if o.base.is_some() || !o.defined => VERSION,
-        Object::Publication(_) | Object::PublicationMember(_) => VERSION,
+        Object::ForeignDataWrapper(_) | Object::ForeignServer(_) | Object::UserMapping(_) => VERSION,
+        Object::Relation(o) if o.foreign.is_some() => VERSION,
+        Object::Type(o) if o.base.is_some() || !o.defined => VERSION_12,
+        Object::Publication(_) | Object::PublicationMember(_) => VERSION_12,
         Object::OperatorFamily(_) | Object::OperatorClass(_) => VERSION_11,
         Object::Relation(o) if o.index.is_some() && o.access_method == classes::BRIN => VERSION_11,
-        Object::Relation(o) if o.kind == RelationKind::Index && o.storage == Storage::None => VERSION,
+        Object::Relation(o) if o.kind == RelationKind::Index && o.storage == Storage::None => VERSION_12,
         _ => VERSION_10,
     }
 }
@@ -123,10 +127,15 @@ fn encode_object(object: &Object) -> Vec<u8> {
         0 Namespace 1 Relation 2 Type 3 Function 4 Operator 5 Cast 6 Constraint 7 Trigger 8 Collation 9 Description
         10 Role 11 Database 12 DefaultAcl 13 Extension 14 Policy 15 ExtendedStatistics
         16 EventTrigger 17 Rule 18 Granted 19 TextSearchDictionary 20 TextSearchConfig 21 OperatorFamily 22 OperatorClass
-        23 Publication 24 PublicationMember
+        23 Publication 24 PublicationMember 25 ForeignDataWrapper 26 ForeignServer 27 UserMapping
     }
-    if out[0] < VERSION && matches!(object, Object::Type(_)) {
-        // Types ended before `base`, which they do not have.
+    let ends_earlier = match object {
+        // Before `base` and `foreign`, which they do not have.
+        Object::Type(_) => out[0] < VERSION_12,
+        Object::Relation(_) => out[0] < VERSION,
+        _ => false,
+    };
+    if ends_earlier {
         out.pop();
     }
     out
@@ -139,12 +148,16 @@ fn decode_object(bytes: &[u8]) -> Option<Object> {
             completed = [rest, &[0]].concat();
             (TAG_COLLATION, &completed[..])
         }
-        [VERSION_8, TAG_RELATION, rest @ ..] => {
+        [VERSION_9..=VERSION_12, TAG_RELATION, rest @ ..] => {
             completed = [rest, &[0]].concat();
             (TAG_RELATION, &completed[..])
         }
-        [VERSION_4..=VERSION_7, TAG_RELATION, rest @ ..] => {
+        [VERSION_8, TAG_RELATION, rest @ ..] => {
             completed = [rest, &[0, 0]].concat();
+            (TAG_RELATION, &completed[..])
+        }
+        [VERSION_4..=VERSION_7, TAG_RELATION, rest @ ..] => {
+            completed = [rest, &[0, 0, 0]].concat();
             (TAG_RELATION, &completed[..])
         }
         [VERSION_4, TAG_TYPE, rest @ ..] => {
@@ -212,7 +225,7 @@ fn read(tag: u8, rest: &[u8]) -> Option<Object> {
         0 Namespace 1 Relation 2 Type 3 Function 4 Operator 5 Cast 6 Constraint 7 Trigger 8 Collation 9 Description
         10 Role 11 Database 12 DefaultAcl 13 Extension 14 Policy 15 ExtendedStatistics
         16 EventTrigger 17 Rule 18 Granted 19 TextSearchDictionary 20 TextSearchConfig 21 OperatorFamily 22 OperatorClass
-        23 Publication 24 PublicationMember
+        23 Publication 24 PublicationMember 25 ForeignDataWrapper 26 ForeignServer 27 UserMapping
     };
     // The name of a system relation's generator is not stored: it comes from the built-in relation.
     if let Object::Relation(relation) = &mut object
@@ -525,7 +538,7 @@ macro_rules! code_enum {
 }
 
 code_enum! {
-    RelationKind { Table Index Sequence View MaterializedView Composite PartitionedTable PartitionedIndex Toast }
+    RelationKind { Table Index Sequence View MaterializedView Composite PartitionedTable PartitionedIndex Toast ForeignTable }
     Persistence { Permanent Unlogged Temporary Memory }
     TypeKind { Base Composite Domain Enum Pseudo Range Multirange }
     FunctionKind { Function Procedure Aggregate Window }
@@ -555,7 +568,7 @@ code_struct! {
     Relation {
         oid name namespace owner kind persistence row_type of_type columns storage file_node indexes constraints triggers
         options index sequence view_query rule populated access_method acl row_security force_row_security
-        replica_identity parents partition_key partition_bound depends_on stated detach_pending
+        replica_identity parents partition_key partition_bound depends_on stated detach_pending foreign
     }
     StatedSize { pages rows }
     PartitionKey { strategy columns }
@@ -617,6 +630,11 @@ code_struct! {
     EventTrigger { oid name event owner function enabled tags }
     Publication { oid name owner all_tables operations via_root generated options }
     PublicationMember { oid publication class object }
+    ForeignDataWrapper { oid name owner handler validator acl options }
+    ForeignServer { oid name owner wrapper ty version acl options }
+    UserMapping { oid user server options }
+    ForeignTable { server options columns }
+    ColumnOptions { column options }
     Collation { oid name namespace owner provider deterministic locale version collator }
     TextSearchDictionary { oid name namespace owner template options }
     TextSearchConfig { oid name namespace owner parser map }

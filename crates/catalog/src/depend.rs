@@ -172,6 +172,9 @@ pub fn dependencies(object: &Object) -> Vec<Dependency> {
             list.push(address(o.class, o.object, 0), DependencyKind::Auto);
             list.push(address(classes::PG_PUBLICATION, o.publication, 0), DependencyKind::Auto);
         }
+        Object::ForeignDataWrapper(o) => [o.handler, o.validator].into_iter().for_each(|f| list.normal(classes::PG_PROC, f)),
+        Object::ForeignServer(o) => list.normal(classes::PG_FOREIGN_DATA_WRAPPER, o.wrapper),
+        Object::UserMapping(o) => list.normal(classes::PG_FOREIGN_SERVER, o.server),
         Object::Collation(o) => list.normal(classes::PG_NAMESPACE, o.namespace),
         Object::TextSearchDictionary(o) => list.normal(classes::PG_NAMESPACE, o.namespace),
         Object::TextSearchConfig(o) => {
@@ -252,6 +255,7 @@ fn relation(o: &Relation, list: &mut List) {
         list.normal(classes::PG_NAMESPACE, o.namespace);
     }
     list.normal(classes::PG_TYPE, o.of_type);
+    o.foreign.iter().for_each(|table| list.normal(classes::PG_FOREIGN_SERVER, table.server));
     o.partition_key.iter().flat_map(|k| &k.columns).for_each(|c| list.normal(classes::PG_OPCLASS, c.opclass));
     for (i, column) in o.columns.iter().enumerate().filter(|(_, c)| !c.dropped) {
         let number = i as i32 + 1;

@@ -45,6 +45,9 @@ named! {
     EventTrigger, self, Oid::INVALID, &self.name;
     Publication, self, Oid::INVALID, &self.name;
     PublicationMember, self, self.publication, "";
+    ForeignDataWrapper, self, Oid::INVALID, &self.name;
+    ForeignServer, self, Oid::INVALID, &self.name;
+    UserMapping, self, self.server, "";
     Collation, self, self.namespace, &self.name;
     TextSearchDictionary, self, self.namespace, &self.name;
     TextSearchConfig, self, self.namespace, &self.name;

@@ -15,10 +15,12 @@ use crate::classes;
 pub use crate::aggregates::{AggregateInfo, MovingAggregate};
 pub use crate::event_triggers::EventTrigger;
 pub use crate::extended_statistics::{ExtendedStatistics, McvItem, StatisticsData};
+pub use crate::foreign::{ColumnOptions, ForeignDataWrapper, ForeignServer, ForeignTable, UserMapping};
 pub use crate::granted::Granted;
 pub use crate::operator_families::{FamilyFunction, FamilyOperator, OperatorClass, OperatorFamily};
 pub use crate::partitioning::*;
 pub use crate::publications::{Publication, PublicationMember};
+pub use crate::relation_kind::RelationKind;
 pub use crate::row_security::Policy;
 pub use crate::rules::RewriteRule;
 pub use crate::text_search::{TextSearchConfig, TextSearchDictionary, TextSearchMapping};
@@ -55,6 +57,9 @@ pub enum Object {
     EventTrigger(Arc<EventTrigger>),
     Publication(Arc<Publication>),
     PublicationMember(Arc<PublicationMember>),
+    ForeignDataWrapper(Arc<ForeignDataWrapper>),
+    ForeignServer(Arc<ForeignServer>),
+    UserMapping(Arc<UserMapping>),
     Collation(Arc<Collation>),
     TextSearchDictionary(Arc<TextSearchDictionary>),
     TextSearchConfig(Arc<TextSearchConfig>),
@@ -102,20 +107,6 @@ pub struct Namespace {
     pub acl: Acl,
 }
 
-/// pg_class.relkind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum RelationKind {
-    Table,
-    Index,
-    Sequence,
-    View,
-    MaterializedView,
-    Composite,
-    PartitionedTable,
-    PartitionedIndex,
-    Toast,
-}
-
 impl Relation {
     /// A table with nothing but a name and an owner.
     pub fn new(oid: Oid, name: impl Into<Arc<str>>, namespace: Oid, owner: Oid) -> Relation {
@@ -151,6 +142,7 @@ impl Relation {
             depends_on: Vec::new(),
             stated: None,
             detach_pending: false,
+            foreign: None,
         }
     }
 
@@ -163,22 +155,6 @@ impl Relation {
     pub fn has_option(&self, name: &str) -> bool {
         let value = self.options.iter().find_map(|o| o.strip_prefix(name)?.strip_prefix('='));
         value.and_then(boolean::parse).unwrap_or(false)
-    }
-}
-
-impl RelationKind {
-    pub fn letter(self) -> u8 {
-        match self {
-            RelationKind::Table => b'r',
-            RelationKind::Index => b'i',
-            RelationKind::Sequence => b'S',
-            RelationKind::View => b'v',
-            RelationKind::MaterializedView => b'm',
-            RelationKind::Composite => b'c',
-            RelationKind::PartitionedTable => b'p',
-            RelationKind::PartitionedIndex => b'I',
-            RelationKind::Toast => b't',
-        }
     }
 }
 
@@ -254,6 +230,8 @@ pub struct Relation {
     pub stated: Option<StatedSize>,
     /// pg_inherits.inhdetachpending: DETACH PARTITION CONCURRENTLY has begun, and has not ended.
     pub detach_pending: bool,
+    /// Where a foreign table's rows are.
+    pub foreign: Option<Arc<ForeignTable>>,
 }
 
 /// pg_class.relpages and reltuples.

@@ -41,6 +41,8 @@ pub enum AclKind {
     LargeObject,
     Tablespace,
     Parameter,
+    ForeignDataWrapper,
+    ForeignServer,
 }
 
 impl AclKind {
@@ -58,6 +60,8 @@ impl AclKind {
             b'L' => AclKind::LargeObject,
             b't' => AclKind::Tablespace,
             b'p' => AclKind::Parameter,
+            b'F' => AclKind::ForeignDataWrapper,
+            b'S' => AclKind::ForeignServer,
             _ => return None,
         })
     }
@@ -76,7 +80,7 @@ impl AclKind {
             AclKind::Sequence => USAGE | SELECT | UPDATE,
             AclKind::Database => CREATE | TEMPORARY | CONNECT,
             AclKind::Function => EXECUTE,
-            AclKind::Language | AclKind::Type => USAGE,
+            AclKind::Language | AclKind::Type | AclKind::ForeignDataWrapper | AclKind::ForeignServer => USAGE,
             AclKind::Namespace => USAGE | CREATE,
             AclKind::LargeObject => SELECT | UPDATE,
             AclKind::Tablespace => CREATE,

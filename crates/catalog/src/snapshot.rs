@@ -41,6 +41,9 @@ pub struct Catalog {
     pub(crate) event_triggers: Layered<EventTrigger>,
     pub(crate) publications: Layered<Publication>,
     pub(crate) publication_members: Layered<PublicationMember>,
+    pub(crate) foreign_data_wrappers: Layered<ForeignDataWrapper>,
+    pub(crate) foreign_servers: Layered<ForeignServer>,
+    pub(crate) user_mappings: Layered<UserMapping>,
     collations: Layered<Collation>,
     text_search_dictionaries: Layered<TextSearchDictionary>,
     text_search_configs: Layered<TextSearchConfig>,
@@ -116,6 +119,9 @@ impl Catalog {
             event_triggers: Layered::new(&b.event_triggers),
             publications: Layered::new(&b.publications),
             publication_members: Layered::new(&b.publication_members),
+            foreign_data_wrappers: Layered::new(&b.foreign_data_wrappers),
+            foreign_servers: Layered::new(&b.foreign_servers),
+            user_mappings: Layered::new(&b.user_mappings),
             language_acls: Layered::new(&b.granted),
             parameter_acls: Layered::new(&b.granted),
             collations: Layered::new(&b.collations),
@@ -220,6 +226,9 @@ impl Catalog {
             Object::EventTrigger(o) => self.event_triggers.put(o.clone()).map(Object::EventTrigger),
             Object::Publication(o) => self.publications.put(o.clone()).map(Object::Publication),
             Object::PublicationMember(o) => self.publication_members.put(o.clone()).map(Object::PublicationMember),
+            Object::ForeignDataWrapper(o) => self.foreign_data_wrappers.put(o.clone()).map(Object::ForeignDataWrapper),
+            Object::ForeignServer(o) => self.foreign_servers.put(o.clone()).map(Object::ForeignServer),
+            Object::UserMapping(o) => self.user_mappings.put(o.clone()).map(Object::UserMapping),
             Object::Collation(o) => self.collations.put(o.clone()).map(Object::Collation),
             Object::TextSearchDictionary(o) => self.text_search_dictionaries.put(o.clone()).map(Object::TextSearchDictionary),
             Object::TextSearchConfig(o) => self.text_search_configs.put(o.clone()).map(Object::TextSearchConfig),
@@ -299,6 +308,9 @@ impl Catalog {
             classes::PG_PUBLICATION_REL | classes::PG_PUBLICATION_NAMESPACE => {
                 self.publication_members.remove(oid).map(Object::PublicationMember)
             }
+            classes::PG_FOREIGN_DATA_WRAPPER => self.foreign_data_wrappers.remove(oid).map(Object::ForeignDataWrapper),
+            classes::PG_FOREIGN_SERVER => self.foreign_servers.remove(oid).map(Object::ForeignServer),
+            classes::PG_USER_MAPPING => self.user_mappings.remove(oid).map(Object::UserMapping),
             classes::PG_COLLATION => self.collations.remove(oid).map(Object::Collation),
             classes::PG_TS_DICT => self.text_search_dictionaries.remove(oid).map(Object::TextSearchDictionary),
             classes::PG_TS_CONFIG => self.text_search_configs.remove(oid).map(Object::TextSearchConfig),
@@ -365,7 +377,7 @@ impl Catalog {
     fn has_oid(&self, oid: Oid) -> bool {
         macro_rules! is_one_of { ($($field:ident)*) => {false $(|| self.$field.get(oid).is_some())*}; }
         let objects = is_one_of! { namespaces relations types functions operators operator_families operator_classes casts constraints
-        triggers policies rules statistics_objects event_triggers publications publication_members collations text_search_dictionaries text_search_configs
+        triggers policies rules statistics_objects event_triggers publications publication_members foreign_data_wrappers foreign_servers user_mappings collations text_search_dictionaries text_search_configs
         extensions parameter_acls roles databases };
         objects
             || self.parts.get(oid.0).is_some()
@@ -729,6 +741,9 @@ impl Catalog {
                 let member = self.publication_members.get(oid).filter(|member| member.address().class == class);
                 member.cloned().map(Object::PublicationMember)
             }
+            classes::PG_FOREIGN_DATA_WRAPPER => self.foreign_data_wrappers.get(oid).cloned().map(Object::ForeignDataWrapper),
+            classes::PG_FOREIGN_SERVER => self.foreign_servers.get(oid).cloned().map(Object::ForeignServer),
+            classes::PG_USER_MAPPING => self.user_mappings.get(oid).cloned().map(Object::UserMapping),
             classes::PG_COLLATION => self.collation(oid).cloned().map(Object::Collation),
             classes::PG_TS_DICT => self.text_search_dictionary(oid).cloned().map(Object::TextSearchDictionary),
             classes::PG_TS_CONFIG => self.text_search_config(oid).cloned().map(Object::TextSearchConfig),
@@ -754,6 +769,7 @@ impl Catalog {
             text_search_dictionaries TextSearchDictionary, text_search_configs TextSearchConfig, extensions Extension, default_acls DefaultAcl,
             constraints Constraint, triggers Trigger, policies Policy, rules Rule, event_triggers EventTrigger,
             publications Publication, publication_members PublicationMember,
+            foreign_data_wrappers ForeignDataWrapper, foreign_servers ForeignServer, user_mappings UserMapping,
             statistics_objects ExtendedStatistics, language_acls Granted, parameter_acls Granted,
         }
         all.extend(self.descriptions().filter(|d| !is_builtin(d)).cloned().map(Object::Description));

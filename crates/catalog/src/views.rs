@@ -82,6 +82,7 @@ static TEXTS: LazyLock<HashMap<&'static str, &'static str>> = LazyLock::new(|| {
         include_str!("../seed/views/relations.sql"),
         include_str!("../seed/views/statistics.sql"),
         include_str!("../seed/views/information_schema.sql"),
+        include_str!("../seed/views/information_schema_foreign.sql"),
         include_str!("../seed/views/information_schema_types.sql"),
         include_str!("../seed/views/information_schema_privileges.sql"),
         include_str!("../seed/views/information_schema_routines.sql"),

@@ -340,7 +340,8 @@ impl CopyFrom {
             self.header_pending = false;
             self.split(line).map_err(|e| self.at_line(e, first_line, Some(line)))?;
             if self.options.header == Header::Match {
-                self.match_header().map_err(|e| self.at_line(e, first_line, Some(line)))?;
+                match_header(&self.fields, &self.sources, &self.options.null)
+                    .map_err(|e| self.at_line(e, first_line, Some(line)))?;
             }
             return Ok(Some(taken));
         }
@@ -367,7 +368,7 @@ impl CopyFrom {
         } else {
             for i in 0..self.sources.len() {
                 // As in PostgreSQL: an unreadable field is reported before a missing one after it.
-                self.check_present(i + 1).map_err(|e| self.at_line(e, first_line, Some(line)))?;
+                check_present(&self.fields, &self.sources[..=i]).map_err(|e| self.at_line(e, first_line, Some(line)))?;
                 self.push_field(i).map_err(|e| self.at_field(e, i))?;
             }
             self.push_defaults()?;
@@ -379,56 +380,7 @@ impl CopyFrom {
     }
 
     fn split(&mut self, line: &[u8]) -> Result<()> {
-        let options = &self.options;
-        match options.format {
-            CopyFormat::Csv => csv::split(line, options, &self.force_null, &self.force_not_null, &mut self.fields),
-            _ => {
-                let default = options.default.as_deref().map(str::as_bytes);
-                text::split(line, options.delimiter, options.null.as_bytes(), default, &mut self.fields);
-                Ok(())
-            }
-        }
-    }
-
-    fn match_header(&self) -> Result<()> {
-        if self.fields.len() != self.sources.len() {
-            bail!(
-                BAD_COPY_FILE_FORMAT,
-                "wrong number of fields in header line: got {}, expected {}",
-                self.fields.len(),
-                self.sources.len()
-            );
-        }
-        for (i, source) in self.sources.iter().enumerate() {
-            let (kind, bytes) = self.fields.get(i);
-            let text = String::from_utf8_lossy(bytes);
-            if kind != FieldKind::Value {
-                bail!(
-                    BAD_COPY_FILE_FORMAT,
-                    "column name mismatch in header line field {}: got null value (\"{}\"), expected \"{}\"",
-                    i + 1,
-                    self.options.null,
-                    source.name
-                );
-            }
-            if text != *source.name {
-                bail!(
-                    BAD_COPY_FILE_FORMAT,
-                    "column name mismatch in header line field {}: got \"{text}\", expected \"{}\"",
-                    i + 1,
-                    source.name
-                );
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether the row has its first `count` fields.
-    fn check_present(&self, count: usize) -> Result<()> {
-        if let Some(missing) = self.sources[..count].get(self.fields.len()) {
-            bail!(BAD_COPY_FILE_FORMAT, "missing data for column \"{}\"", missing.name);
-        }
-        Ok(())
+        split(&self.options, line, &self.force_null, &self.force_not_null, &mut self.fields)
     }
 
     /// Appends field `i` to its column.
@@ -458,7 +410,7 @@ impl CopyFrom {
         let mut values = Vec::with_capacity(self.sources.len());
         for (i, source) in self.sources.iter().enumerate() {
             // A row with an unreadable field before is skipped.
-            self.check_present(i + 1).map_err(|e| self.at_line(e, line, Some(row)))?;
+            check_present(&self.fields, &self.sources[..=i]).map_err(|e| self.at_line(e, line, Some(row)))?;
             let (kind, bytes) = self.fields.get(i);
             let value = match kind {
                 FieldKind::Null if source_is_domain(&self.ctx, source.ty) => {
@@ -642,6 +594,59 @@ impl CopyFrom {
     }
 }
 
+/// Splits a line into fields.
+pub(crate) fn split(
+    options: &CopyOptions,
+    line: &[u8],
+    force_null: &[bool],
+    force_not_null: &[bool],
+    fields: &mut Fields,
+) -> Result<()> {
+    match options.format {
+        CopyFormat::Csv => csv::split(line, options, force_null, force_not_null, fields),
+        _ => {
+            let default = options.default.as_deref().map(str::as_bytes);
+            text::split(line, options.delimiter, options.null.as_bytes(), default, fields);
+            Ok(())
+        }
+    }
+}
+
+/// HEADER match: the fields of the first line are the names of the columns.
+pub(crate) fn match_header(fields: &Fields, sources: &[InputColumn], null: &str) -> Result<()> {
+    if fields.len() != sources.len() {
+        bail!(BAD_COPY_FILE_FORMAT, "wrong number of fields in header line: got {}, expected {}", fields.len(), sources.len());
+    }
+    for (i, source) in sources.iter().enumerate() {
+        let (kind, bytes) = fields.get(i);
+        let text = String::from_utf8_lossy(bytes);
+        let expected = &source.name;
+        if kind != FieldKind::Value {
+            bail!(
+                BAD_COPY_FILE_FORMAT,
+                "column name mismatch in header line field {}: got null value (\"{null}\"), expected \"{expected}\"",
+                i + 1
+            );
+        }
+        if text != **expected {
+            bail!(
+                BAD_COPY_FILE_FORMAT,
+                "column name mismatch in header line field {}: got \"{text}\", expected \"{expected}\"",
+                i + 1
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Whether a row has fields for the first columns.
+pub(crate) fn check_present(fields: &Fields, first: &[InputColumn]) -> Result<()> {
+    if let Some(missing) = first.get(fields.len()) {
+        bail!(BAD_COPY_FILE_FORMAT, "missing data for column \"{}\"", missing.name);
+    }
+    Ok(())
+}
+
 /// Lines of rows, as long as they take no more memory than this in runs of rows on lines that follow one another.
 const ROW_LINES_MAX: usize = 1 << 16;
 
@@ -682,7 +687,8 @@ fn source_is_domain(ctx: &Evaluation, ty: Oid) -> bool {
     ty.0 >= melba_catalog::classes::FIRST_USER_OID && ctx.catalog().type_(ty).is_some_and(|t| t.domain.is_some())
 }
 
-fn shown(bytes: &[u8]) -> String {
+/// A piece of input as contexts show it.
+pub(crate) fn shown(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     if text.len() <= SHOWN_BYTES_MAX {
         return text.into_owned();

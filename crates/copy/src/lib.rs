@@ -10,19 +10,23 @@
 
 mod binary;
 mod csv;
+mod foreign;
 mod format;
 mod from;
 mod load;
 mod options;
 mod parquet_out;
 mod plain;
+mod scan;
 mod spool;
 mod text;
 mod values;
 
+pub use foreign::{COLUMN_OPTIONS, ColumnOptions, ForeignFile, ForeignFormat, TABLE_OPTIONS, flag};
 pub use format::{CopiedColumn, CopyTo};
 pub use from::CopyFrom;
 pub use options::{CopyFormat, CopyOptions};
+pub use scan::CopyScan;
 pub use spool::StoredObject;
 pub use values::{InputColumn, push_value};
 

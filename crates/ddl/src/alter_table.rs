@@ -34,6 +34,7 @@ use melba_types::{DbError, Oid, Result, Severity, SqlState};
 use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{AlterTableCmd, AlterTableStmt, AlterTableType as At, ConstrType, DropBehavior};
 
+use crate::foreign::{alter_column_options, alter_table_options, refuse_column, refuse_constraint};
 use crate::owner::give_type;
 use crate::privileges::acl::given;
 
@@ -81,6 +82,9 @@ fn alter_command(ddl: &Ddl<'_>, oid: Oid, c: &AlterTableCmd, recurse: bool) -> R
     }
     check_form(c.subtype(), &relation)?;
     let def = c.def.as_deref().and_then(|d| d.node.as_ref());
+    if relation.foreign.is_some() && alter_foreign_table(ddl, &relation, c, def, recurse)? {
+        return Ok(());
+    }
     match (c.subtype(), def) {
         (At::AtAddColumn, Some(N::ColumnDef(def))) => add_column_everywhere(ddl, &relation, def, c.missing_ok, recurse),
         (At::AtDropColumn, _) => drop_column_everywhere(ddl, &relation, c, recurse),
@@ -134,6 +138,29 @@ fn alter_command(ddl: &Ddl<'_>, oid: Oid, c: &AlterTableCmd, recurse: bool) -> R
         (_, _) if alter_column_command(ddl, &relation, c, def, recurse)? => Ok(()),
         (other, _) => Err(unsupported_form(other)),
     }
+}
+
+/// Whether a form of ALTER TABLE was one that differs for foreign tables, or that only they have.
+fn alter_foreign_table(ddl: &Ddl<'_>, relation: &Relation, c: &AlterTableCmd, def: Option<&N>, recurse: bool) -> Result<bool> {
+    match (c.subtype(), def) {
+        (At::AtAddColumn, Some(N::ColumnDef(def))) => {
+            let is_there = relation.number_of(&def.colname).is_some();
+            refuse_column(ddl, def)?;
+            add_column_everywhere(ddl, relation, def, c.missing_ok, recurse)?;
+            if !is_there {
+                alter_column_options(ddl, &*ddl.relation(relation.oid)?, &def.colname, &def.fdwoptions)?;
+            }
+        }
+        (At::AtAddConstraint, Some(N::Constraint(constraint))) => {
+            refuse_constraint(constraint)?;
+            return Ok(false);
+        }
+        (At::AtGenericOptions, Some(N::List(list))) => alter_table_options(ddl, relation, &list.items)?,
+        (At::AtAlterColumnGenericOptions, Some(N::List(list))) => alter_column_options(ddl, relation, &c.name, &list.items)?,
+        (At::AtAddIdentity | At::AtAddInherit, _) => return Err(unsupported_form(c.subtype())),
+        _ => return Ok(false),
+    }
+    Ok(true)
 }
 
 fn drop_table_constraint(ddl: &Ddl<'_>, relation: &Relation, c: &AlterTableCmd, recurse: bool) -> Result<()> {

@@ -23,8 +23,6 @@ impl BuiltInKind {
         let (word, class) = match kind {
             ObjectType::ObjectAccessMethod => ("access method", Some(classes::PG_AM)),
             ObjectType::ObjectConversion => ("conversion", Some(classes::PG_CONVERSION)),
-            ObjectType::ObjectFdw => ("foreign-data wrapper", None),
-            ObjectType::ObjectForeignServer => ("server", None),
             ObjectType::ObjectLanguage => ("language", Some(classes::PG_LANGUAGE)),
             ObjectType::ObjectSubscription => ("subscription", None),
             ObjectType::ObjectTablespace => ("tablespace", Some(classes::PG_TABLESPACE)),

@@ -25,6 +25,7 @@ use crate::collation::find_collation;
 use crate::database::database_by_name;
 use crate::event_trigger::find_event_trigger;
 use crate::extension::owned_extension;
+use crate::foreign::{find_foreign, is_foreign};
 use crate::large_object::commented_large_object;
 use crate::publication::find_publication;
 use crate::text_search::{find_text_search, is_text_search};
@@ -44,6 +45,8 @@ fn is_named_as_dropped(kind: ObjectType) -> bool {
         ObjectType::ObjectStatisticExt,
         ObjectType::ObjectEventTrigger,
         ObjectType::ObjectPublication,
+        ObjectType::ObjectFdw,
+        ObjectType::ObjectForeignServer,
     ];
     kinds.contains(&kind)
 }
@@ -68,6 +71,7 @@ fn commented_as_dropped(ddl: &Ddl<'_>, kind: ObjectType, object: Option<&Node>) 
         _ if is_placed(kind) => find_placed(ddl, kind, object, false)?,
         ObjectType::ObjectEventTrigger => find_event_trigger(ddl, object, false)?,
         ObjectType::ObjectPublication => find_publication(ddl, object, false)?,
+        _ if is_foreign(kind) => find_foreign(ddl, kind, object, false)?,
         ObjectType::ObjectStatisticExt => find_statistics(ddl, object, false)?,
         _ => find_operator(ddl, object, false)?,
     };
@@ -116,6 +120,7 @@ fn commented(ddl: &Ddl<'_>, s: &CommentStmt) -> Result<ObjectAddress> {
         | ObjectType::ObjectView
         | ObjectType::ObjectMatview
         | ObjectType::ObjectSequence
+        | ObjectType::ObjectForeignTable
         | ObjectType::ObjectIndex) => {
             let relation = ddl.open_target(&range_var(&names)?)?;
             ddl.require_owner(relation.owner, relation_word(relation.kind), &relation.name)?;

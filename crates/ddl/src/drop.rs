@@ -25,6 +25,7 @@ use crate::built_in::{BuiltInKind, built_in_object};
 use crate::collation::find_collation;
 use crate::event_trigger::find_event_trigger;
 use crate::extension::dropped_extension;
+use crate::foreign::{find_foreign, is_foreign};
 use crate::publication::find_publication;
 use crate::text_search::{find_text_search, is_text_search};
 use crate::types::cast::find_cast;
@@ -96,6 +97,7 @@ fn resolve_dropped(ddl: &Ddl<'_>, kind: ObjectType, object: &Node, missing_ok: b
         _ if is_text_search(kind) => find_text_search(ddl, kind, object, missing_ok),
         _ if is_placed(kind) => dropped_placed(ddl, kind, object, missing_ok),
         ObjectType::ObjectPublication => find_publication(ddl, object, missing_ok),
+        _ if is_foreign(kind) => find_foreign(ddl, kind, object, missing_ok),
         _ if BuiltInKind::of(kind).is_some() => built_in_object(ddl, kind, object, missing_ok),
         ObjectType::ObjectEventTrigger => find_event_trigger(ddl, object, missing_ok),
         ObjectType::ObjectStatisticExt => find_statistics(ddl, object, missing_ok),
@@ -193,7 +195,7 @@ fn check_dropped_kind(ddl: &Ddl<'_>, kind: ObjectType, relation: &Relation) -> R
         ObjectType::ObjectView => relation.kind == RelationKind::View,
         ObjectType::ObjectMatview => relation.kind == RelationKind::MaterializedView,
         ObjectType::ObjectSequence => relation.kind == RelationKind::Sequence,
-        ObjectType::ObjectForeignTable => false,
+        ObjectType::ObjectForeignTable => relation.kind == RelationKind::ForeignTable,
         _ => matches!(relation.kind, RelationKind::Index | RelationKind::PartitionedIndex),
     };
     if !right {

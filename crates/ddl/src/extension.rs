@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use melba_catalog::foreign::wrapper_by_name;
 use melba_catalog::{
-    Cast, Description, Extension, ExtensionDefinition, Function, Object, ObjectAddress, Operator, OperatorClass, Relation, Type,
-    acl, available_extensions, classes,
+    Cast, Description, Extension, ExtensionDefinition, ForeignDataWrapper, Function, Object, ObjectAddress, Operator,
+    OperatorClass, Relation, Type, acl, available_extensions, classes,
 };
 use melba_definition::context::Ddl;
 use melba_definition::special_schema::refuse_special_schema;
@@ -24,6 +25,7 @@ fn placed(object: &Object, namespace: Oid, owner: Oid) -> Object {
         Object::Function(o) => Object::Function(Arc::new(Function { namespace, owner, ..(**o).clone() })),
         Object::Operator(o) => Object::Operator(Arc::new(Operator { namespace, owner, ..(**o).clone() })),
         Object::Cast(o) => Object::Cast(Arc::new(Cast::clone(o))),
+        Object::ForeignDataWrapper(o) => Object::ForeignDataWrapper(Arc::new(ForeignDataWrapper { owner, ..(**o).clone() })),
         other => other.clone(),
     }
 }
@@ -148,6 +150,9 @@ fn refuse_taken_names(ddl: &Ddl<'_>, objects: &[Object], namespace: Oid) -> Resu
                 if catalog.operators_by_name(namespace, &o.name).any(same) {
                     bail!(DUPLICATE_FUNCTION, "operator {} already exists", o.name);
                 }
+            }
+            Object::ForeignDataWrapper(w) if wrapper_by_name(&catalog, &w.name).is_some() => {
+                bail!(DUPLICATE_OBJECT, "foreign-data wrapper \"{}\" already exists", w.name);
             }
             _ => {}
         }

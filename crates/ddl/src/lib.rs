@@ -17,6 +17,7 @@ mod define;
 mod drop;
 mod event_trigger;
 mod extension;
+mod foreign;
 mod large_object;
 mod move_schema;
 mod owned;

@@ -29,7 +29,11 @@ use crate::types::named::{open_type, require_defined};
 
 pub fn alter_schema(ddl: &Ddl<'_>, s: &AlterObjectSchemaStmt) -> Result<()> {
     match s.object_type() {
-        kind @ (ObjectType::ObjectTable | ObjectType::ObjectView | ObjectType::ObjectSequence | ObjectType::ObjectMatview) => {
+        kind @ (ObjectType::ObjectTable
+        | ObjectType::ObjectView
+        | ObjectType::ObjectSequence
+        | ObjectType::ObjectMatview
+        | ObjectType::ObjectForeignTable) => {
             let name = s.relation.as_ref().ok_or_else(|| DbError::internal("ALTER without a name"))?;
             if s.missing_ok && ddl.find_relation(name)?.is_none() {
                 ddl.notice(format!("relation \"{}\" does not exist, skipping", name.relname));

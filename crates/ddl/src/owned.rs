@@ -19,6 +19,7 @@ use crate::alter_routine::{give_routine, grant_on_routine};
 use crate::alter_table::give_relation;
 use crate::collation::give_collation;
 use crate::event_trigger::give_event_trigger;
+use crate::foreign::{give_server, give_wrapper, grant_on_foreign};
 use crate::large_object::{drop_large_object, give_large_object, grant_on_large_object};
 use crate::owner::{give_database, give_schema, give_type};
 use crate::privileges::acl::Grant;
@@ -116,6 +117,7 @@ fn revoke_from(ddl: &Ddl<'_>, role: Oid, object: ObjectAddress) -> Result<()> {
         (_, Some(Object::Database(_))) => grant_on_database(ddl, &grant, oid),
         (_, Some(Object::Type(_))) => grant_on_type(ddl, &grant, oid, false),
         (_, Some(Object::Function(f))) => grant_on_routine(ddl, &grant, &f),
+        (_, Some(Object::ForeignDataWrapper(_) | Object::ForeignServer(_))) => grant_on_foreign(ddl, &grant, object),
         (_, Some(Object::Granted(granted))) => granted::change_granted(ddl, &grant, (*granted).clone()),
         (_, Some(Object::DefaultAcl(acl))) => {
             let kind = AclKind::of_default_acl_letter(acl.letter);
@@ -158,6 +160,8 @@ fn give_object(ddl: &Ddl<'_>, object: ObjectAddress, owner: Oid) -> Result<()> {
         Some(Object::TextSearchConfig(o)) => give_text_search(ddl, &TextSearchObject::Config(o), owner)?,
         Some(Object::TextSearchDictionary(o)) => give_text_search(ddl, &TextSearchObject::Dictionary(o), owner)?,
         Some(Object::Publication(o)) => give_publication(ddl, &o, owner)?,
+        Some(Object::ForeignDataWrapper(o)) => give_wrapper(ddl, &o, owner)?,
+        Some(Object::ForeignServer(o)) => give_server(ddl, &o, owner)?,
         Some(Object::EventTrigger(o)) => give_event_trigger(ddl, &o, owner)?,
         Some(Object::ExtendedStatistics(o)) => give_statistics(ddl, &o, owner)?,
         Some(Object::Extension(o)) => {

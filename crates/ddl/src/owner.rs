@@ -18,6 +18,7 @@ use crate::built_in::give_built_in;
 use crate::collation::{give_collation, named_collation};
 use crate::database::{database_by_name, may_create_databases};
 use crate::event_trigger::{give_event_trigger, named_event_trigger};
+use crate::foreign::{is_foreign, own_foreign};
 use crate::large_object::alter_large_object_owner;
 use crate::privileges::acl::given;
 use crate::publication::{give_publication, named_publication};
@@ -57,6 +58,7 @@ pub fn alter_owner(ddl: &Ddl<'_>, s: &AlterOwnerStmt) -> Result<()> {
             give_type(ddl, &ty, owner);
             Ok(())
         }
+        kind if is_foreign(kind) => own_foreign(ddl, kind, object, owner),
         ObjectType::ObjectPublication => give_publication(ddl, &*named_publication(ddl, object)?, owner),
         ObjectType::ObjectEventTrigger => give_event_trigger(ddl, &*named_event_trigger(ddl, object)?, owner),
         ObjectType::ObjectStatisticExt => give_statistics(ddl, &*named_statistics(ddl, object)?, owner),

@@ -31,6 +31,7 @@ use crate::built_in::refuse_built_in;
 use crate::collation::rename_collation;
 use crate::database::{database_by_name, may_create_databases};
 use crate::event_trigger::rename_event_trigger;
+use crate::foreign::{is_foreign, rename_foreign};
 use crate::publication::rename_publication;
 use crate::role::rename_role;
 use crate::text_search::{is_text_search, rename_text_search};
@@ -44,6 +45,7 @@ pub fn rename(ddl: &Ddl<'_>, s: &RenameStmt) -> Result<()> {
         | ObjectType::ObjectView
         | ObjectType::ObjectMatview
         | ObjectType::ObjectSequence
+        | ObjectType::ObjectForeignTable
         | ObjectType::ObjectIndex => {
             let Some(relation) = renamed_relation(ddl, s)? else { return Ok(()) };
             check_kind_renamed(kind, &relation)?;
@@ -59,6 +61,7 @@ pub fn rename(ddl: &Ddl<'_>, s: &RenameStmt) -> Result<()> {
         ObjectType::ObjectCollation => rename_collation(ddl, s.object.as_deref(), &s.newname),
         kind if is_text_search(kind) => rename_text_search(ddl, kind, s.object.as_deref(), &s.newname),
         kind if is_placed(kind) => rename_placed(ddl, kind, s.object.as_deref(), &s.newname),
+        kind if is_foreign(kind) => rename_foreign(ddl, kind, s.object.as_deref(), &s.newname),
         ObjectType::ObjectPublication => rename_publication(ddl, s.object.as_deref(), &s.newname),
         ObjectType::ObjectEventTrigger => rename_event_trigger(ddl, s.object.as_deref(), &s.newname),
         ObjectType::ObjectStatisticExt => rename_statistics(ddl, s.object.as_deref(), &s.newname),

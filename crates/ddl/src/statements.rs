@@ -9,8 +9,8 @@ use melba_relation::{index, operator_class, policy, rule, sequence, statistics, 
 use melba_routine::{create, operator};
 
 use crate::{
-    alter_routine, alter_table, collation, comment, database, define, drop, event_trigger, extension, move_schema, owned, owner,
-    privileges, publication, rename, role, schema, text_search, types,
+    alter_routine, alter_table, collation, comment, database, define, drop, event_trigger, extension, foreign, move_schema,
+    owned, owner, privileges, publication, rename, role, schema, text_search, types,
 };
 
 /// A row for each statement of this crate: `statement(s): the lock it takes on the relations it names => its function`.
@@ -70,6 +70,17 @@ statements! {
     CommentStmt(_): ShareUpdateExclusive => comment::comment;
     SecLabelStmt(_): UNNAMED => define::label;
     DefineStmt(_): UNNAMED => define::define;
+
+    // Foreign data
+    CreateFdwStmt(_): UNNAMED => foreign::create_wrapper;
+    AlterFdwStmt(_): UNNAMED => foreign::alter_wrapper;
+    CreateForeignServerStmt(_): UNNAMED => foreign::create_server;
+    AlterForeignServerStmt(_): UNNAMED => foreign::alter_server;
+    CreateUserMappingStmt(_): UNNAMED => foreign::create_mapping;
+    AlterUserMappingStmt(_): UNNAMED => foreign::alter_mapping;
+    DropUserMappingStmt(_): UNNAMED => foreign::drop_mapping;
+    CreateForeignTableStmt(_): UNNAMED => foreign::create_foreign_table;
+    ImportForeignSchemaStmt(_): UNNAMED => foreign::import_schema;
 
     // Functions, types, operators
     CreateFunctionStmt(_): UNNAMED => create::create_function;

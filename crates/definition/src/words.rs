@@ -17,6 +17,7 @@ pub fn plural(kind: RelationKind) -> &'static str {
         RelationKind::PartitionedTable => "partitioned tables",
         RelationKind::PartitionedIndex => "partitioned indexes",
         RelationKind::Toast => "TOAST tables",
+        RelationKind::ForeignTable => "foreign tables",
     }
 }
 
@@ -28,6 +29,7 @@ pub fn relation_word(kind: RelationKind) -> &'static str {
         RelationKind::View => "view",
         RelationKind::MaterializedView => "materialized view",
         RelationKind::Composite => "type",
+        RelationKind::ForeignTable => "foreign table",
         _ => "table",
     }
 }
@@ -43,6 +45,7 @@ pub fn check_kind(kind: ObjectType, relation: &Relation) -> Result<()> {
         ObjectType::ObjectSequence => relation.kind == RelationKind::Sequence,
         ObjectType::ObjectView => relation.kind == RelationKind::View,
         ObjectType::ObjectMatview => relation.kind == RelationKind::MaterializedView,
+        ObjectType::ObjectForeignTable => relation.kind == RelationKind::ForeignTable,
         _ => true,
     };
     if right {

@@ -1,5 +1,7 @@
 //! Functions in FROM that read files: their columns are those of the files, found when a query is analyzed.
 
+use std::sync::Arc;
+
 use melba_catalog::{Function, classes};
 use melba_types::{Batch, Datum, Result};
 
@@ -11,11 +13,27 @@ pub fn reads_files(function: &Function) -> bool {
     is_built_in && matches!(&*function.source, "read_parquet" | "read_csv" | "read_json")
 }
 
+/// Who names files.
+pub enum NamedFiles {
+    /// A function in FROM, by pg_proc.prosrc, and its arguments. The role that asks must be allowed to read files.
+    Function { source: String, args: Vec<Datum> },
+    /// A foreign table: who set its options was allowed to.
+    Table(Arc<FileTable>),
+}
+
+/// A foreign table of files.
+#[derive(Clone, Debug)]
+pub struct FileTable {
+    pub name: Arc<str>,
+    /// pg_foreign_table.ftoptions.
+    pub options: Vec<Arc<str>>,
+    /// pg_attribute.attfdwoptions of each column.
+    pub column_options: Vec<Vec<Arc<str>>>,
+}
+
 /// What a query wants of files.
 pub struct FileRequest {
-    /// pg_proc.prosrc.
-    pub source: String,
-    pub args: Vec<Datum>,
+    pub files: NamedFiles,
     pub columns: Vec<RowColumn>,
     /// The columns to be returned, by their places.
     pub needed: Vec<usize>,

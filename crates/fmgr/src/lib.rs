@@ -30,7 +30,7 @@ pub mod varlena;
 
 pub use aggregate::{Aggregate, AggregateFn, GroupedAggregate, MakeAggregate, TakenRows};
 pub use call::{CallInfo, FormatSettings, PureRoutine, QueryRows, RoutineCall, RoutineRows, RowColumn, Session};
-pub use files::{FileBound, FileRequest, FileRows};
+pub use files::{FileBound, FileRequest, FileRows, FileTable, NamedFiles};
 pub use gin_column::GinColumn;
 pub use melba_types::datetime::{DateOrder, DateStyle, IntervalStyle};
 pub use table::{AggregateEntry, Operand, Partition, QuickFn, ScalarFn, SetFn, Sink, Tables, VectorFn, WindowFn};

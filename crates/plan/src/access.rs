@@ -2,6 +2,7 @@
 
 mod ctid;
 mod files;
+mod foreign;
 mod gin;
 mod index;
 pub mod json_table;
@@ -36,6 +37,8 @@ const ROW_STORE_ROW: f64 = 0.03;
 const ROW_STORE_ROWS: f64 = 10_000.0;
 /// A plan serves statements that change few rows and those that change many; it is made once.
 const TRANSITION_ROWS: f64 = 100.0;
+/// As many as functions that read files are expected to return.
+const FOREIGN_ROWS: f64 = 100_000.0;
 /// PostgreSQL's estimate for a table function.
 const JSON_TABLE_ROWS: f64 = 100.0;
 
@@ -83,6 +86,9 @@ impl Planner<'_> {
             // ONLY: it has no rows in its own tree.
             let family = FamilyPath { members: vec![], pruner: None };
             return Ok(vec![plain_path::simple_path(self, entry, Access::Family(family), own, params, 0.0)]);
+        }
+        if relation.foreign.is_some() {
+            return Ok(vec![plain_path::simple_path(self, entry, Access::Foreign, own, params, FOREIGN_ROWS)]);
         }
         match relation.storage {
             Storage::Tree(_) => {}

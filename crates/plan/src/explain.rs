@@ -8,6 +8,7 @@ use melba_types::Kind;
 use super::node::*;
 use super::planner::Planner;
 use crate::explain_document::{Group, PropertyValue, list_items};
+use crate::file_scan::ScannedFiles;
 use crate::io_usage::{buffer_fields, buffer_lines, log_fields, log_line};
 use crate::timing::NodeTiming;
 use melba_tree::{Expr, SortGroup, Target, places_of_targets};
@@ -475,6 +476,7 @@ fn title(plan: &Plan, node: &PlanNode) -> String {
             _ => format!("Bitmap Heap Scan{on}"),
         },
         Op::BitmapScan(_) => format!("Bitmap Heap Scan{on}"),
+        Op::FileScan(n) if matches!(n.files, ScannedFiles::Table(_)) => format!("Foreign Scan{on}"),
         Op::FunctionScan(_) | Op::FileScan(_) => format!("Function Scan{on}"),
         Op::JsonTable(_) => format!("Table Function Scan{on}"),
         Op::CteScan { cte } => match plan.ctes.get(*cte) {

@@ -51,6 +51,10 @@ pub fn locked(planner: &mut Planner<'_>, query: &Query, stage: Stage, recheck: V
             return Err(DbError::unsupported("locking rows of a system relation"));
         }
         planner.relations.add(oid, RelationLockMode::RowShare);
+        // A foreign table's rows cannot be locked: they stay as they were read.
+        if relation.foreign.is_some() {
+            continue;
+        }
         let Some(row_id) = stage.layout.position(locking.entry, -1) else { continue };
         let mut table = None;
         let (tables, layout) = if member::is_family(planner.catalog(), &relation, inherit) {

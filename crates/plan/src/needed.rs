@@ -37,10 +37,13 @@ pub fn gather_needed(planner: &mut Planner<'_>, query: &Query, tree: &super::joi
     }
     for lock in &query.locking {
         // A locked row is found again by its ctid (-1); in a family also by its tableoid (-6).
+        let RangeKind::Relation { oid, inherit, .. } = planner.level().entries[lock.entry].kind else { continue };
+        let Some(relation) = planner.catalog().relation(oid) else { continue };
+        if relation.foreign.is_some() {
+            continue;
+        }
         *needed[lock.entry].entry(-1).or_default() += 1;
-        if let RangeKind::Relation { oid, inherit, .. } = planner.level().entries[lock.entry].kind
-            && planner.catalog().relation(oid).is_some_and(|r| member::is_family(planner.catalog(), r, inherit))
-        {
+        if member::is_family(planner.catalog(), relation, inherit) {
             *needed[lock.entry].entry(-6).or_default() += 1;
         }
     }

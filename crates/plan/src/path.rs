@@ -107,6 +107,8 @@ pub(super) enum Access {
         any_of: Vec<(usize, Expr)>,
     },
     Function,
+    /// A foreign table's.
+    Foreign,
     Transition,
     JsonTable,
     Values,

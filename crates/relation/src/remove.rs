@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use melba_catalog::{
-    Catalog, Column, Constraint, Constraint as Row, ConstraintKind, DomainInfo, Object, ObjectAddress, Operator, Relation,
-    RelationKind, Storage, Type, classes,
+    Catalog, Column, Constraint, Constraint as Row, ConstraintKind, DomainInfo, ForeignTable, Object, ObjectAddress, Operator,
+    Relation, RelationKind, Storage, Type, classes,
 };
 use melba_definition::context::Ddl;
 use melba_engine::RelationLockMode;
@@ -36,7 +36,11 @@ pub fn mark_column_dropped(ddl: &Ddl<'_>, table: Oid, number: i32) -> Result<()>
         acl: None,
         ..columns[at].clone()
     };
-    put_relation(ddl, Relation { columns: columns.into(), ..(*relation).clone() });
+    let foreign = relation.foreign.as_ref().map(|table| {
+        let columns = table.columns.iter().filter(|c| i32::from(c.column) != number).cloned().collect();
+        Arc::new(ForeignTable { columns, ..(**table).clone() })
+    });
+    put_relation(ddl, Relation { columns: columns.into(), foreign, ..(*relation).clone() });
     Ok(())
 }
 

@@ -439,6 +439,7 @@ fn check_table(table: &Relation, s: &CreateTrigStmt) -> Result<()> {
                 return refuse("view", "Views cannot have TRUNCATE triggers.");
             }
         }
+        RelationKind::ForeignTable => return Err(DbError::unsupported("triggers of foreign tables")),
         kind => {
             return Err(err!(WRONG_OBJECT_TYPE, "relation \"{}\" cannot have triggers", table.name)
                 .detail(format!("This operation is not supported for {}.", plural(kind))));

@@ -193,6 +193,7 @@ fn check_target(relation: &Relation) -> Result<()> {
         RelationKind::View => "view",
         RelationKind::MaterializedView => "materialized view",
         RelationKind::Sequence => "sequence",
+        RelationKind::ForeignTable => bail!(FEATURE_NOT_SUPPORTED, "cannot insert into foreign table \"{}\"", relation.name),
         _ => "non-table relation",
     };
     let error = err!(WRONG_OBJECT_TYPE, "cannot copy to {what} \"{}\"", relation.name);
@@ -313,6 +314,7 @@ fn copy_to(cx: &CopyEnvironment<'_>, s: &CopyStmt, options: CopyOptions) -> Resu
                 RelationKind::MaterializedView => Some("unpopulated materialized view"),
                 RelationKind::Sequence => Some("sequence"),
                 RelationKind::PartitionedTable => Some("partitioned table"),
+                RelationKind::ForeignTable => Some("foreign table"),
                 _ => Some("non-table relation"),
             };
             if let Some(what) = what {

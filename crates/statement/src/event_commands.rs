@@ -35,6 +35,7 @@ pub(super) fn commands_of(
         changes.iter().filter_map(put).filter(|object| catalog.object(object.address()).is_some()).collect();
     Ok(match statement {
         N::DropStmt(_) | N::DropOwnedStmt(_) => CollectedCommands::default(),
+        N::GrantStmt(s) if s.objtype() == ObjectType::ObjectForeignServer => privileges(statement_tag, "FOREIGN SERVER"),
         N::GrantStmt(s) => privileges(statement_tag, object_word(s.objtype())),
         N::AlterDefaultPrivilegesStmt(s) => default_privileges(statement_tag, s),
         N::CommentStmt(_) => {
@@ -263,6 +264,7 @@ fn add_relation(
             all.extend(sequences.iter().map(|r| on("ALTER SEQUENCE", r)));
         }
         RelationKind::View => all.push(on("CREATE VIEW", relation)),
+        RelationKind::ForeignTable => all.push(on("CREATE FOREIGN TABLE", relation)),
         RelationKind::MaterializedView => all.push(on("CREATE MATERIALIZED VIEW", relation)),
         RelationKind::Sequence => match owner(relation) {
             // With its table.
@@ -301,6 +303,9 @@ fn tag_of(catalog: &Catalog, object: &Object) -> Option<&'static str> {
         Object::Trigger(trigger) => return (!trigger.parent.is_valid()).then_some("CREATE TRIGGER"),
         Object::Policy(_) => "CREATE POLICY",
         Object::Publication(_) => "CREATE PUBLICATION",
+        Object::ForeignDataWrapper(_) => "CREATE FOREIGN DATA WRAPPER",
+        Object::ForeignServer(_) => "CREATE SERVER",
+        Object::UserMapping(_) => "CREATE USER MAPPING",
         Object::Rule(_) => "CREATE RULE",
         Object::ExtendedStatistics(_) => "CREATE STATISTICS",
         Object::Collation(_) => "CREATE COLLATION",

@@ -26,6 +26,7 @@ use super::context::StatementContext;
 use super::domain::domain_check;
 use super::event_state::rewritten;
 use super::fetching::snapshot_time;
+use super::files::{file_validator, libpq_validator};
 use super::io_statistics::wal_statistics;
 use super::large_objects::{call_large_object, has_large_object_privilege};
 use super::log_messages::{current_log_file, rotate_log};
@@ -96,6 +97,9 @@ const FUNCTIONS: &[(&str, SystemFunction)] = &[
         current_log_file(c.context, c.args.first().filter(|format| !format.is_null()).map(Datum::as_str))
     }),
     ("pg_export_snapshot", |c| c.transaction()?.export_snapshot().map(Datum::text)),
+    ("file_fdw_handler", |_| Err(DbError::unsupported("calling the handler of a foreign-data wrapper"))),
+    ("file_fdw_validator", |c| file_validator(c.context, c.args)),
+    ("postgresql_fdw_validator", |c| libpq_validator(c.args)),
     ("pg_notify", |c| call_notify(c.context, c.transaction()?, c.args)),
     ("pg_notification_queue_usage", |c| Ok(Datum::Float8(c.context.session.instance.cluster.notifications.usage()))),
     ("pg_trigger_depth", |c| Ok(Datum::Int4(c.context.session.running_triggers.lock().len() as i32))),

@@ -146,6 +146,10 @@ impl VacuumOptions {
             lookup.warning(SqlState::WARNING, format!("permission denied to {verb} \"{name}\", skipping it"));
             return Ok(());
         }
+        // Nothing is known of rows elsewhere.
+        if relation.kind == RelationKind::ForeignTable && !self.vacuum {
+            return Ok(());
+        }
         let fits = match relation.kind {
             RelationKind::Table | RelationKind::MaterializedView | RelationKind::PartitionedTable => true,
             RelationKind::Toast => self.vacuum,

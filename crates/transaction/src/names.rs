@@ -7,6 +7,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
+use melba_catalog::foreign::{server_by_name, user_mapping_of, wrapper_by_name};
 use melba_catalog::publications::publication_by_name;
 use melba_catalog::{Catalog, Object, classes};
 use melba_engine::{LockTag, RelationLockMode, Wait};
@@ -83,6 +84,23 @@ impl UniqueName {
             }
             Object::Role(r) => (classes::PG_AUTHID, "pg_authid_rolname_index", "rolname", r.name.to_string()),
             Object::Database(d) => (classes::PG_DATABASE, "pg_database_datname_index", "datname", d.name.to_string()),
+            _ => return UniqueName::of_foreign_data(object),
+        };
+        Some(UniqueName { class, index, columns, values })
+    }
+
+    fn of_foreign_data(object: &Object) -> Option<UniqueName> {
+        let (class, index, columns, values) = match object {
+            Object::ForeignDataWrapper(w) => {
+                (classes::PG_FOREIGN_DATA_WRAPPER, "pg_foreign_data_wrapper_name_index", "fdwname", w.name.to_string())
+            }
+            Object::ForeignServer(s) => {
+                (classes::PG_FOREIGN_SERVER, "pg_foreign_server_name_index", "srvname", s.name.to_string())
+            }
+            Object::UserMapping(m) => {
+                let values = format!("{}, {}", m.user, m.server);
+                (classes::PG_USER_MAPPING, "pg_user_mapping_user_server_index", "umuser, umserver", values)
+            }
             _ => return None,
         };
         Some(UniqueName { class, index, columns, values })
@@ -132,6 +150,9 @@ fn by_name(catalog: &Catalog, object: &Object) -> Option<Object> {
             Object::TextSearchConfig(catalog.text_search_config_by_name(c.namespace, &c.name)?.clone())
         }
         Object::Extension(e) => Object::Extension(catalog.extension_by_name(&e.name)?.clone()),
+        Object::ForeignDataWrapper(w) => Object::ForeignDataWrapper(wrapper_by_name(catalog, &w.name)?.clone()),
+        Object::ForeignServer(s) => Object::ForeignServer(server_by_name(catalog, &s.name)?.clone()),
+        Object::UserMapping(m) => Object::UserMapping(user_mapping_of(catalog, m.user, m.server)?.clone()),
         Object::Publication(p) => Object::Publication(publication_by_name(catalog, &p.name)?.clone()),
         Object::EventTrigger(e) => Object::EventTrigger(catalog.event_trigger_by_name(&e.name)?.clone()),
         Object::Role(r) => Object::Role(catalog.role_by_name(&r.name)?.clone()),

@@ -261,6 +261,7 @@ pub fn denied(relation: &Relation) -> DbError {
         RelationKind::MaterializedView => "materialized view",
         RelationKind::Sequence => "sequence",
         RelationKind::Index | RelationKind::PartitionedIndex => "index",
+        RelationKind::ForeignTable => "foreign table",
         _ => "table",
     };
     err!(INSUFFICIENT_PRIVILEGE, "permission denied for {what} {}", relation.name)

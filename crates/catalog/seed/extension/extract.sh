@@ -15,7 +15,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 database=${PGDATABASE:-melba_seed}
 first=2147418112
-extensions=(citext uuid-ossp pgcrypto unaccent hstore pg_stat_statements btree_gist pg_trgm fuzzystrmatch intarray)
+extensions=(citext uuid-ossp pgcrypto unaccent hstore pg_stat_statements btree_gist pg_trgm fuzzystrmatch intarray file_fdw)
 
 run() { psql -X -q -d "$database" -v ON_ERROR_STOP=1 "$@"; }
 
@@ -101,6 +101,8 @@ seed pg_operator "SELECT extension, n.oid, oprname, 2200 AS oprnamespace, oprcan
   FROM pg_operator x $(of pg_operator)"
 seed pg_cast "SELECT extension, n.oid, o(castsource) AS castsource, o(casttarget) AS casttarget, o(castfunc) AS castfunc, castcontext,
     castmethod FROM pg_cast x $(of pg_cast)"
+seed pg_foreign_data_wrapper "SELECT extension, n.oid, fdwname, o(fdwhandler) AS fdwhandler, o(fdwvalidator) AS fdwvalidator
+  FROM pg_foreign_data_wrapper x $(of pg_foreign_data_wrapper)"
 seed pg_opfamily "SELECT extension, n.oid, opfmethod, opfname, 2200 AS opfnamespace, 10 AS opfowner FROM pg_opfamily x $(of pg_opfamily)"
 seed pg_opclass "SELECT extension, n.oid, opcmethod, opcname, 2200 AS opcnamespace, 10 AS opcowner, o(opcfamily) AS opcfamily,
     o(opcintype) AS opcintype, opcdefault, CASE WHEN opcmethod = 783 THEN 0 ELSE o(opckeytype) END AS opckeytype FROM pg_opclass x $(of pg_opclass)"

@@ -70,7 +70,7 @@ SELECT pg_get_userbyid(c.collowner) AS grantor, 'PUBLIC' AS grantee, current_dat
 FROM pg_collation c JOIN pg_namespace n ON n.oid = c.collnamespace
 WHERE c.collencoding IN (-1, (SELECT encoding FROM pg_database WHERE datname = current_database()))
 UNION ALL
-SELECT g.rolname, coalesce(e.rolname, 'PUBLIC'), current_database(), n.nspname, x.name, x.kind, 'USAGE',
+SELECT g.rolname, coalesce(e.rolname, 'PUBLIC'), current_database(), coalesce(n.nspname, ''), x.name, x.kind, 'USAGE',
     CASE WHEN pg_has_role(a.grantee, x.owner, 'USAGE') OR a.is_grantable THEN 'YES' ELSE 'NO' END
 FROM (
     SELECT typname, typnamespace, typowner, 'DOMAIN', coalesce(typacl, acldefault('T', typowner))
@@ -78,8 +78,14 @@ FROM (
     UNION ALL
     SELECT relname, relnamespace, relowner, 'SEQUENCE', relacl
     FROM pg_class WHERE relkind = 'S'
+    UNION ALL
+    SELECT fdwname, 0, fdwowner, 'FOREIGN DATA WRAPPER', coalesce(fdwacl, acldefault('F', fdwowner))
+    FROM pg_foreign_data_wrapper
+    UNION ALL
+    SELECT srvname, 0, srvowner, 'FOREIGN SERVER', coalesce(srvacl, acldefault('S', srvowner))
+    FROM pg_foreign_server
 ) x(name, namespace, owner, kind, acl)
-    JOIN pg_namespace n ON n.oid = x.namespace
+    LEFT JOIN pg_namespace n ON n.oid = x.namespace
     CROSS JOIN LATERAL aclexplode(x.acl) a
     JOIN pg_authid g ON g.oid = a.grantor
     LEFT JOIN pg_authid e ON e.oid = a.grantee

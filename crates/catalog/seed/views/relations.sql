@@ -120,3 +120,13 @@ SELECT p.pubname, n.nspname AS schemaname, c.relname AS tablename,
 FROM pg_publication p, LATERAL pg_get_publication_tables(p.pubname) t,
     pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.oid = t.relid
+
+-- view pg_user_mappings
+SELECT m.oid AS umid, s.oid AS srvid, s.srvname, m.umuser, CASE WHEN m.umuser = 0 THEN 'public' ELSE r.rolname END AS usename,
+    CASE WHEN m.umuser <> 0 AND r.rolname = current_user
+            AND (pg_has_role(s.srvowner, 'USAGE') OR has_server_privilege(s.oid, 'USAGE'))
+        OR m.umuser = 0 AND pg_has_role(s.srvowner, 'USAGE')
+        OR (SELECT rolsuper FROM pg_authid WHERE rolname = current_user) THEN m.umoptions END AS umoptions
+FROM pg_user_mapping m
+    JOIN pg_foreign_server s ON s.oid = m.umserver
+    LEFT JOIN pg_authid r ON r.oid = m.umuser

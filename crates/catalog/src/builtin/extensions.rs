@@ -56,12 +56,27 @@ fn owners(seed: &Seed) -> Vec<(&'static str, Oid)> {
     seed.rows().map(|r| (r.str("extension"), r.oid("oid"))).collect()
 }
 
+fn wrappers(seed: &Seed) -> Vec<Arc<ForeignDataWrapper>> {
+    let wrapper = |r: crate::seed::Row<'_>| ForeignDataWrapper {
+        oid: r.oid("oid"),
+        name: r.text("fdwname"),
+        owner: classes::POSTGRES_ROLE,
+        handler: r.oid("fdwhandler"),
+        validator: r.oid("fdwvalidator"),
+        acl: None,
+        options: Vec::new(),
+    };
+    seed.rows().map(|r| Arc::new(wrapper(r))).collect()
+}
+
 fn load() -> Vec<ExtensionDefinition> {
     let role = |_: &str| classes::POSTGRES_ROLE;
     let (pg_type, pg_proc) = (seed!("extension/pg_type"), seed!("extension/pg_proc"));
     let (pg_operator, pg_cast) = (seed!("extension/pg_operator"), seed!("extension/pg_cast"));
+    let pg_foreign_data_wrapper = seed!("extension/pg_foreign_data_wrapper");
     let all_functions = functions::functions(&pg_proc, &seed!("extension/pg_aggregate"), &role);
-    let objects: Vec<(&str, Object)> = [owners(&pg_type), owners(&pg_proc), owners(&pg_operator), owners(&pg_cast)]
+    let objects: Vec<(&str, Object)> = [&pg_type, &pg_proc, &pg_operator, &pg_cast, &pg_foreign_data_wrapper]
+        .map(owners)
         .concat()
         .into_iter()
         .map(|(extension, _)| extension)
@@ -69,7 +84,8 @@ fn load() -> Vec<ExtensionDefinition> {
             (types::plain_types(&pg_type).into_iter().map(Object::Type))
                 .chain(all_functions.into_iter().map(Object::Function))
                 .chain(functions::operators(&pg_operator).into_iter().map(Object::Operator))
-                .chain(functions::casts(&pg_cast).into_iter().map(Object::Cast)),
+                .chain(functions::casts(&pg_cast).into_iter().map(Object::Cast))
+                .chain(wrappers(&pg_foreign_data_wrapper).into_iter().map(Object::ForeignDataWrapper)),
         )
         .collect();
     let views: Vec<_> = seed!("extension/views").rows().map(|r| (r.str("extension"), r.str("name"), r.str("query"))).collect();

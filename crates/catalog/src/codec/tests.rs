@@ -397,6 +397,44 @@ fn publications_survive_their_bytes() {
 }
 
 #[test]
+fn foreign_data_survives_its_bytes() {
+    let (name, owner, options): (Arc<str>, _, Vec<Arc<str>>) = ("w".into(), Oid(10), vec!["a=1".into()]);
+    let (handler, validator, acl) = (Oid(0), Oid(16400), None);
+    let (ty, version) = (None, Some("1".into()));
+    let wrapper = ForeignDataWrapper {
+        oid: Oid(16500),
+        name: name.clone(),
+        owner,
+        handler,
+        validator,
+        acl: acl.clone(),
+        options: options.clone(),
+    };
+    let server = ForeignServer { oid: Oid(16501), name, owner, wrapper: wrapper.oid, ty, version, acl, options: options.clone() };
+    let mapping = UserMapping { oid: Oid(16502), user: Oid(0), server: server.oid, options: options.clone() };
+    let foreign = Some(Arc::new(ForeignTable {
+        server: server.oid,
+        options: options.clone(),
+        columns: vec![ColumnOptions { column: 2, options }],
+    }));
+    let table = Relation { kind: RelationKind::ForeignTable, foreign, ..Relation::new(Oid(16503), "t", Oid(2200), owner) };
+    let objects = [
+        Object::ForeignDataWrapper(Arc::new(wrapper)),
+        Object::ForeignServer(Arc::new(server)),
+        Object::UserMapping(Arc::new(mapping)),
+        Object::Relation(Arc::new(table)),
+    ];
+    for object in objects {
+        let stored = encode_change(Oid(5), &ObjectChange::Put(object.clone()));
+        let value = stored.value.expect("a value");
+        assert_eq!(value[0], VERSION);
+        let (_, change) = decode_change(&stored.key, &value).expect("reads back");
+        let ObjectChange::Put(read) = change else { panic!("not an object") };
+        assert_eq!(format!("{read:?}"), format!("{object:?}"));
+    }
+}
+
+#[test]
 fn only_what_an_older_build_cannot_use_has_a_newer_version() {
     let catalog = Catalog::default();
     let version = |object: Object| encode_change(Oid(5), &ObjectChange::Put(object)).value.expect("a value")[0];
@@ -407,16 +445,17 @@ fn only_what_an_older_build_cannot_use_has_a_newer_version() {
     let brin = Relation { access_method: classes::BRIN, ..index.clone() };
     let without_entries = Relation { storage: Storage::None, ..index.clone() };
     let versions = [index, brin, without_entries].map(|index| version(Object::Relation(Arc::new(index))));
-    assert_eq!(versions, [VERSION_10, VERSION_11, VERSION]);
+    assert_eq!(versions, [VERSION_10, VERSION_11, VERSION_12]);
     let ty = catalog.type_(oids::TEXT).expect("text").clone();
     let of_users = |base, defined| Object::Type(Arc::new(Type { base, defined, ..(*ty).clone() }));
     assert_eq!(version(of_users(None, true)), VERSION_10);
-    assert_eq!((version(of_users(Some(base_info()), true)), version(of_users(None, false))), (VERSION, VERSION));
+    assert_eq!((version(of_users(Some(base_info()), true)), version(of_users(None, false))), (VERSION_12, VERSION_12));
     let [publication, member] = publication_objects();
-    assert_eq!((version(publication), version(member)), (VERSION, VERSION));
+    assert_eq!((version(publication), version(member)), (VERSION_12, VERSION_12));
     let page = include_str!("../../../../docs/handbook/upgrade.md");
     let of_11 = format!("operator families, operator classes and BRIN indexes: {VERSION_11}");
-    let newer = format!("{of_11}; base types, shells, publications and indexes in the order of functions: {VERSION}");
+    let of_12 = format!("{of_11}; base types, shells, publications and indexes in the order of functions: {VERSION_12}");
+    let newer = format!("{of_12}; foreign data: {VERSION}");
     let row = format!("| {VERSION_10}; {newer} | 4 to {VERSION} |");
     assert!(page.contains(&row), "{row}");
 }

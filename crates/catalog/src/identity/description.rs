@@ -7,6 +7,7 @@ use super::parts::{column_name, membership};
 use super::seeded::{Member, SeededObject, member, seeded_object, seeded_object_by_name};
 use crate::classes::*;
 use crate::extended_statistics::statistics_are_visible;
+use crate::foreign;
 use crate::objects::*;
 use crate::publications::{publication, publication_member};
 use crate::rules::rule_name;
@@ -92,6 +93,13 @@ fn describe_simple(catalog: &Catalog, path: &[Oid], address: ObjectAddress) -> O
         PG_EXTENSION => format!("extension {}", catalog.extension(oid)?.name),
         PG_EVENT_TRIGGER => format!("event trigger {}", catalog.event_trigger(oid)?.name),
         PG_PUBLICATION => format!("publication {}", publication(catalog, oid)?.name),
+        PG_FOREIGN_DATA_WRAPPER => format!("foreign-data wrapper {}", foreign::wrapper(catalog, oid)?.name),
+        PG_FOREIGN_SERVER => format!("server {}", foreign::server(catalog, oid)?.name),
+        PG_USER_MAPPING => {
+            let mapping = foreign::user_mapping(catalog, oid)?;
+            let server = foreign::server(catalog, mapping.server)?;
+            format!("user mapping for {} on server {}", foreign::mapped_user(catalog, mapping), server.name)
+        }
         PG_PUBLICATION_NAMESPACE => {
             let member = publication_member(catalog, oid)?;
             let publication = &publication(catalog, member.publication)?.name;

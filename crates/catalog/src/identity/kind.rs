@@ -83,5 +83,6 @@ pub(super) fn relation_kind(kind: RelationKind) -> &'static str {
         RelationKind::MaterializedView => "materialized view",
         RelationKind::Composite => "composite type",
         RelationKind::Toast => "toast table",
+        RelationKind::ForeignTable => "foreign table",
     }
 }

@@ -4,6 +4,7 @@ use melba_types::Oid;
 
 use super::seeded::{Member, member, seeded_object};
 use crate::classes::*;
+use crate::foreign;
 use crate::naming::quote_ident;
 use crate::objects::*;
 use crate::publications::{publication, publication_member};
@@ -114,6 +115,14 @@ fn simple_parts(catalog: &Catalog, scope: &NameScope<'_>, address: ObjectAddress
         PG_EXTENSION => catalog.extension(oid).map(|e| Parts::named(&e.name)),
         PG_EVENT_TRIGGER => catalog.event_trigger(oid).map(|t| Parts::named(&t.name)),
         PG_PUBLICATION => publication(catalog, oid).map(|p| Parts::named(&p.name)),
+        PG_FOREIGN_DATA_WRAPPER => foreign::wrapper(catalog, oid).map(|w| Parts::named(&w.name)),
+        PG_FOREIGN_SERVER => foreign::server(catalog, oid).map(|s| Parts::named(&s.name)),
+        PG_USER_MAPPING => {
+            let mapping = foreign::user_mapping(catalog, oid)?;
+            let (user, server) = (foreign::mapped_user(catalog, mapping), &foreign::server(catalog, mapping.server)?.name);
+            let identity = format!("{user} on server {server}");
+            Some(Parts { identity, names: vec![user], arguments: vec![server.to_string()] })
+        }
         PG_PUBLICATION_REL | PG_PUBLICATION_NAMESPACE => member_of_publication(catalog, scope, oid),
         PG_OPCLASS | PG_OPFAMILY => {
             let object = seeded_object(catalog, address)?;

@@ -24,6 +24,7 @@ mod pg_description;
 mod pg_enum;
 mod pg_event_trigger;
 mod pg_extension;
+mod pg_foreign;
 mod pg_index;
 mod pg_inherits;
 mod pg_init_privs;
@@ -365,6 +366,9 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("pg_enum", pg_enum::rows),
     ("pg_event_trigger", pg_event_trigger::rows),
     ("pg_extension", pg_extension::rows),
+    ("pg_foreign_data_wrapper", pg_foreign::wrapper_rows),
+    ("pg_foreign_server", pg_foreign::server_rows),
+    ("pg_foreign_table", pg_foreign::table_rows),
     ("pg_index", pg_index::rows),
     ("pg_inherits", pg_inherits::rows),
     ("pg_init_privs", pg_init_privs::rows),
@@ -392,13 +396,11 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("pg_ts_config_map", text_search::map_rows),
     ("pg_ts_dict", text_search::dictionary_rows),
     ("pg_type", pg_type::rows),
+    ("pg_user_mapping", pg_foreign::mapping_rows),
 ];
 
 /// Relations of features that Melba does not have, and those whose rows scans of trees give.
 const EMPTY: &[&str] = &[
-    "pg_foreign_data_wrapper",
-    "pg_foreign_server",
-    "pg_foreign_table",
     "pg_largeobject",
     "pg_largeobject_metadata",
     "pg_replication_origin",
@@ -407,7 +409,6 @@ const EMPTY: &[&str] = &[
     "pg_subscription",
     "pg_subscription_rel",
     "pg_transform",
-    "pg_user_mapping",
     // The standard's assessment of a product's features: no query needs it.
     "sql_features",
     "sql_implementation_info",

@@ -31,7 +31,7 @@ pub(super) fn rows(s: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
             Some(index) if relation.columns.is_empty() => index_columns(s.catalog, relation, index, out),
             _ => {
                 for (i, column) in relation.columns.iter().enumerate() {
-                    user_column(s.catalog, relation.oid, i + 1, column, out);
+                    user_column(s.catalog, relation, i + 1, column, out);
                 }
             }
         }
@@ -40,16 +40,17 @@ pub(super) fn rows(s: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
 
 fn has_system_columns(kind: RelationKind) -> bool {
     use RelationKind::*;
-    matches!(kind, Table | MaterializedView | PartitionedTable | Toast | Sequence)
+    matches!(kind, Table | MaterializedView | PartitionedTable | Toast | Sequence | ForeignTable)
 }
 
-fn user_column(catalog: &Catalog, relation: Oid, number: usize, c: &Column, out: &mut RelationRows<'_>) {
+fn user_column(catalog: &Catalog, relation: &Relation, number: usize, c: &Column, out: &mut RelationRows<'_>) {
+    let foreign = || relation.foreign.as_ref().map_or(&[][..], |table| table.column_options(number as i16));
     let ty = || catalog.type_(c.ty);
     let missing = || if c.missing.is_null() { Datum::Null } else { array_of_one(c.ty, c.missing.clone()) };
     push!(
         out,
         [
-            oid(relation),
+            oid(relation.oid),
             if c.dropped { Datum::text(format!("........pg.dropped.{number}........")) } else { text(&c.name) },
             oid(if c.dropped { Oid::INVALID } else { c.ty }),
             Datum::Int2(ty().map_or(-1, |t| t.length)),
@@ -72,7 +73,7 @@ fn user_column(catalog: &Catalog, relation: Oid, number: usize, c: &Column, out:
             c.statistics_target.map_or(Datum::Null, Datum::Int2),
             acl(&c.acl, catalog),
             texts_or_null(&c.options),
-            Datum::Null,
+            texts_or_null(foreign()),
             missing(),
         ]
     );
@@ -120,7 +121,7 @@ fn index_columns(catalog: &Catalog, relation: &Relation, index: &IndexInfo, out:
     let mut number = 0;
     let mut push = |column: Column| {
         number += 1;
-        user_column(catalog, relation.oid, number, &column, out);
+        user_column(catalog, relation, number, &column, out);
     };
     for key in &index.keys {
         let of_table = table_column(key.column);

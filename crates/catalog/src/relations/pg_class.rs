@@ -64,7 +64,10 @@ fn push(s: &GeneratorInput<'_>, r: &Relation, out: &mut RelationRows<'_>) {
             // Shared relations are in pg_global.
             Datum::Oid(if shared() { 1664 } else { 0 }),
             Datum::Int4(estimate().map_or(0, |e| e.pages)),
-            Datum::Float4(estimate().map_or(if stored() || r.kind == PartitionedTable { -1.0 } else { 0.0 }, |e| e.rows)),
+            Datum::Float4(
+                estimate()
+                    .map_or(if stored() || matches!(r.kind, PartitionedTable | ForeignTable) { -1.0 } else { 0.0 }, |e| e.rows)
+            ),
             Datum::Int4(0),
             Datum::Int4(0),
             oid(if r.has_toast() { r.oid.toast() } else { Oid::INVALID }),

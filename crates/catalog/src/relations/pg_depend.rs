@@ -30,7 +30,7 @@ pub(super) fn rows(s: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
 }
 
 /// The classes of objects that depend on others.
-const CLASSES: [Oid; 20] = [
+const CLASSES: [Oid; 23] = [
     classes::PG_CLASS,
     classes::PG_TYPE,
     classes::PG_PROC,
@@ -50,6 +50,9 @@ const CLASSES: [Oid; 20] = [
     classes::PG_TS_DICT,
     classes::PG_TS_CONFIG,
     classes::PG_CAST,
+    classes::PG_FOREIGN_DATA_WRAPPER,
+    classes::PG_FOREIGN_SERVER,
+    classes::PG_USER_MAPPING,
     classes::PG_EXTENSION,
 ];
 

@@ -8,6 +8,7 @@ mod typed;
 
 use std::sync::Arc;
 
+use melba_catalog::foreign::{server_by_name, user_mapping_of, wrapper_by_name};
 use melba_catalog::identity::seeded_object_by_name;
 use melba_catalog::publications::{publication_by_name, publication_members};
 use melba_catalog::{ObjectAddress, Relation, classes};
@@ -200,7 +201,7 @@ impl NamedObject<'_> {
     }
 }
 
-/// Objects outside of schemas. Of foreign data and granted parameters there are none.
+/// Objects outside of schemas. Of granted parameters there are none.
 fn unqualified(n: &NamedObject<'_>) -> Result<ObjectAddress> {
     let (catalog, name) = (n.ddl.catalog(), n.names[0]);
     let seeded = |class| seeded_object_by_name(&catalog, class, &[], name, Oid::INVALID).map(|o| o.oid);
@@ -213,6 +214,8 @@ fn unqualified(n: &NamedObject<'_>) -> Result<ObjectAddress> {
         }
         "schema" => (classes::PG_NAMESPACE, Some(n.ddl.namespace(name)?.oid)),
         "publication" => (classes::PG_PUBLICATION, publication_by_name(&catalog, name).map(|p| p.oid)),
+        "foreign-data wrapper" => (classes::PG_FOREIGN_DATA_WRAPPER, wrapper_by_name(&catalog, name).map(|w| w.oid)),
+        "server" => (classes::PG_FOREIGN_SERVER, server_by_name(&catalog, name).map(|s| s.oid)),
         "event trigger" => (classes::PG_EVENT_TRIGGER, catalog.event_trigger_by_name(name).map(|t| t.oid)),
         "extension" => (classes::PG_EXTENSION, catalog.extension_by_name(name).map(|e| e.oid)),
         "language" => (classes::PG_LANGUAGE, seeded(classes::PG_LANGUAGE)),
@@ -229,11 +232,14 @@ fn large_object(n: &NamedObject<'_>) -> Result<ObjectAddress> {
     Ok(at(classes::PG_LARGEOBJECT, Oid(object)))
 }
 
-/// There are no servers of foreign data.
 fn user_mapping(n: &NamedObject<'_>) -> Result<ObjectAddress> {
-    let (user, server) = (n.names[0], n.arguments[0]);
-    if user == "public" || n.ddl.catalog().role_by_name(user).is_some() {
-        bail!(UNDEFINED_OBJECT, "server \"{server}\" does not exist");
+    let (user, server, catalog) = (n.names[0], n.arguments[0], n.ddl.catalog());
+    let role = if user == "public" { Some(Oid::INVALID) } else { catalog.role_by_name(user).map(|role| role.oid) };
+    if let Some(role) = role {
+        let Some(found) = server_by_name(&catalog, server) else { bail!(UNDEFINED_OBJECT, "server \"{server}\" does not exist") };
+        if let Some(mapping) = user_mapping_of(&catalog, role, found.oid) {
+            return Ok(at(classes::PG_USER_MAPPING, mapping.oid));
+        }
     }
     bail!(UNDEFINED_OBJECT, "user mapping for user \"{user}\" on server \"{server}\" does not exist")
 }

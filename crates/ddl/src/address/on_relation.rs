@@ -14,6 +14,7 @@ pub(super) fn relation(n: &NamedObject<'_>) -> Result<ObjectAddress> {
         "table" => matches!(found.kind, RelationKind::Table | RelationKind::PartitionedTable),
         "view" => found.kind == RelationKind::View,
         "materialized view" => found.kind == RelationKind::MaterializedView,
+        "foreign table" => found.kind == RelationKind::ForeignTable,
         _ => false,
     };
     if !fits {

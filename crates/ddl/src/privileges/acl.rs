@@ -51,6 +51,8 @@ fn kind_word(kind: AclKind) -> &'static str {
         AclKind::LargeObject => "large object",
         AclKind::Tablespace => "tablespace",
         AclKind::Parameter => "parameter",
+        AclKind::ForeignDataWrapper => "foreign-data wrapper",
+        AclKind::ForeignServer => "foreign server",
     }
 }
 

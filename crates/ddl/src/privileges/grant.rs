@@ -16,6 +16,7 @@ use pg_query::protobuf::{DropBehavior, GrantStmt, GrantTargetType, ObjectType};
 use crate::alter_routine::{check_routine_privileges, grant_on_routine, granted_routines};
 use crate::built_in::refuse_built_in;
 use crate::database::database_by_name;
+use crate::foreign::{grant_on_foreign, granted_foreign, is_foreign};
 use crate::large_object::{grant_on_large_object, granted_large_objects};
 use crate::privileges::acl::{Grant, ListOf, acl_after, changed_acl};
 use crate::privileges::granted::{change_granted, language_named, parameter_named};
@@ -69,6 +70,10 @@ pub fn grant(ddl: &Ddl<'_>, s: &GrantStmt) -> Result<()> {
             let grant = read_grant(ddl, s)?;
             check_routine_privileges(s.objtype(), &grant)?;
             routines.iter().try_for_each(|routine| grant_on_routine(ddl, &grant, routine))
+        }
+        kind if is_foreign(kind) => {
+            let objects = named(s, |name| granted_foreign(ddl, kind, name))?;
+            grant_on_each(ddl, s, objects, |grant, object| grant_on_foreign(ddl, grant, object))
         }
         ObjectType::ObjectLanguage => {
             let languages = named(s, |name| language_named(ddl, name))?;

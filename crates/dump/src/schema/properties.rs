@@ -1,5 +1,6 @@
 //! Properties that any object may have: an owner, privileges, a comment.
 
+use super::foreign::OWN_WRAPPER;
 use super::types::OWN_BASE;
 use super::{OWN_FUNCTION, Reader, USER};
 use crate::Result;
@@ -31,10 +32,15 @@ fn owned() -> String {
                 format('%I.%I', n.nspname, t.typname), t.typowner, t.typacl
             FROM pg_catalog.pg_type t JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace LEFT JOIN pg_catalog.pg_class c ON c.oid = t.typrelid
             WHERE {USER} AND (t.typtype IN ('e', 'd', 'r') OR t.typtype = 'c' AND c.relkind = 'c' OR NOT t.typisdefined OR {OWN_BASE})
-         UNION ALL SELECT CASE c.relkind WHEN 'S' THEN 'SEQUENCE' WHEN 'v' THEN 'VIEW' WHEN 'm' THEN 'MATERIALIZED VIEW' ELSE 'TABLE' END,
+         UNION ALL SELECT 'FOREIGN DATA WRAPPER', 'FOREIGN DATA WRAPPER', NULL, w.fdwname, quote_ident(w.fdwname), w.fdwowner, w.fdwacl
+            FROM pg_catalog.pg_foreign_data_wrapper w WHERE {OWN_WRAPPER}
+         UNION ALL SELECT 'SERVER', 'FOREIGN SERVER', NULL, s.srvname, quote_ident(s.srvname), s.srvowner, s.srvacl
+            FROM pg_catalog.pg_foreign_server s
+         UNION ALL SELECT CASE c.relkind WHEN 'S' THEN 'SEQUENCE' WHEN 'v' THEN 'VIEW' WHEN 'm' THEN 'MATERIALIZED VIEW'
+                WHEN 'f' THEN 'FOREIGN TABLE' ELSE 'TABLE' END,
                 CASE c.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, n.nspname, c.relname, format('%I.%I', n.nspname, c.relname), c.relowner, c.relacl
             FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-            WHERE {USER} AND c.relkind IN ('r', 'p', 'S', 'v', 'm') AND c.relpersistence <> 't'
+            WHERE {USER} AND c.relkind IN ('r', 'p', 'S', 'v', 'm', 'f') AND c.relpersistence <> 't'
          UNION ALL SELECT {ROUTINE}, {ROUTINE}, n.nspname, p.proname, {SIGNATURE}, p.proowner, p.proacl
             FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
             WHERE {USER} AND p.prokind <> 'a' AND {OWN_FUNCTION}"
@@ -72,8 +78,9 @@ fn object_privileges() -> String {
     format!(
         "SELECT o.schema, o.name, o.granted || ' ' || o.quoted, NULL, pg_get_userbyid(o.owner), o.acl,
             acldefault(CASE o.granted WHEN 'SCHEMA' THEN 'n' WHEN 'TYPE' THEN 'T' WHEN 'SEQUENCE' THEN 's'
-                WHEN 'FUNCTION' THEN 'f' WHEN 'PROCEDURE' THEN 'f' ELSE 'r' END::\"char\", o.owner)
-         FROM ({}) o WHERE o.acl IS NOT NULL",
+                WHEN 'FUNCTION' THEN 'f' WHEN 'PROCEDURE' THEN 'f' WHEN 'FOREIGN DATA WRAPPER' THEN 'F' WHEN 'FOREIGN SERVER' THEN 'S' ELSE 'r' END::\"char\", o.owner)
+         FROM ({} UNION ALL SELECT 'FOREIGN DATA WRAPPER', 'FOREIGN DATA WRAPPER', NULL, w.fdwname, quote_ident(w.fdwname), w.fdwowner, w.fdwacl
+            FROM pg_catalog.pg_foreign_data_wrapper w WHERE NOT ({OWN_WRAPPER})) o WHERE o.acl IS NOT NULL",
         owned()
     )
 }
@@ -120,11 +127,17 @@ fn comments() -> String {
                 FROM pg_catalog.pg_description d JOIN pg_catalog.pg_type t ON t.oid = d.objoid JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace
                 WHERE d.classoid = 'pg_type'::regclass AND {USER}
             UNION ALL SELECT CASE WHEN d.objsubid > 0 THEN 'COLUMN' ELSE CASE c.relkind WHEN 'S' THEN 'SEQUENCE' WHEN 'v' THEN 'VIEW'
-                    WHEN 'm' THEN 'MATERIALIZED VIEW' WHEN 'i' THEN 'INDEX' WHEN 'I' THEN 'INDEX' WHEN 'c' THEN 'TYPE' ELSE 'TABLE' END END, n.nspname, c.relname,
+                    WHEN 'm' THEN 'MATERIALIZED VIEW' WHEN 'i' THEN 'INDEX' WHEN 'I' THEN 'INDEX' WHEN 'c' THEN 'TYPE' WHEN 'f' THEN 'FOREIGN TABLE' ELSE 'TABLE' END END, n.nspname, c.relname,
                     format('%I.%I', n.nspname, c.relname) || CASE WHEN d.objsubid > 0 THEN '.' || quote_ident(a.attname) ELSE '' END, {literal}
                 FROM pg_catalog.pg_description d JOIN pg_catalog.pg_class c ON c.oid = d.objoid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
                 LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum = d.objsubid
                 WHERE d.classoid = 'pg_class'::regclass AND {USER} AND c.relpersistence <> 't'
+            UNION ALL SELECT 'FOREIGN DATA WRAPPER', NULL, w.fdwname, quote_ident(w.fdwname), {literal}
+                FROM pg_catalog.pg_description d JOIN pg_catalog.pg_foreign_data_wrapper w ON w.oid = d.objoid
+                WHERE d.classoid = 'pg_foreign_data_wrapper'::regclass AND {OWN_WRAPPER}
+            UNION ALL SELECT 'SERVER', NULL, s.srvname, quote_ident(s.srvname), {literal}
+                FROM pg_catalog.pg_description d JOIN pg_catalog.pg_foreign_server s ON s.oid = d.objoid
+                WHERE d.classoid = 'pg_foreign_server'::regclass
             UNION ALL SELECT {ROUTINE}, n.nspname, p.proname, {SIGNATURE}, {literal}
                 FROM pg_catalog.pg_description d JOIN pg_catalog.pg_proc p ON p.oid = d.objoid JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
                 WHERE d.classoid = 'pg_proc'::regclass AND {USER}

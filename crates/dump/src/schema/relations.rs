@@ -1,6 +1,6 @@
 //! Tables and sequences; indexes and constraints, which come after the rows.
 
-use super::{Reader, USER};
+use super::{Reader, USER, foreign};
 use crate::Result;
 use crate::archive::{Entry, Section};
 
@@ -40,6 +40,7 @@ pub fn sequences() -> String {
 pub fn tables() -> String {
     let column = format!("format('%I %s', a.attname, format_type(a.atttypid, a.atttypmod))
         || coalesce(' COMPRESSION ' || CASE a.attcompression WHEN 'p' THEN 'pglz' WHEN 'l' THEN 'lz4' WHEN 'z' THEN 'zstd' WHEN 'd' THEN 'dense' END, '')
+        || {}
         || coalesce((SELECT format(' COLLATE %I.%I', m.nspname, l.collname) FROM pg_catalog.pg_collation l
             JOIN pg_catalog.pg_namespace m ON m.oid = l.collnamespace JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
             WHERE l.oid = a.attcollation AND a.attcollation <> t.typcollation), '')
@@ -49,7 +50,7 @@ pub fn tables() -> String {
         || coalesce((SELECT format(' CONSTRAINT %I NOT NULL', o.conname) FROM pg_catalog.pg_constraint o
             WHERE o.conrelid = a.attrelid AND o.contype = 'n' AND o.conkey[1] = a.attnum AND o.convalidated AND {OWN_CONSTRAINT}),
             CASE WHEN a.attnotnull AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint o WHERE o.conrelid = a.attrelid AND o.contype = 'n' AND o.conkey[1] = a.attnum)
-            THEN ' NOT NULL' ELSE '' END)");
+            THEN ' NOT NULL' ELSE '' END)", foreign::options("a.attfdwoptions"));
     let pieces = format!(
         "SELECT a.attnum::int AS position, {column} AS piece FROM pg_catalog.pg_attribute a
             WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND (a.attislocal OR c.relispartition)
@@ -62,17 +63,20 @@ pub fn tables() -> String {
         "SELECT string_agg(format('%I.%I', pn.nspname, pc.relname), ', ' ORDER BY h.inhseqno) FROM pg_catalog.pg_inherits h
         JOIN pg_catalog.pg_class pc ON pc.oid = h.inhparent JOIN pg_catalog.pg_namespace pn ON pn.oid = pc.relnamespace
         WHERE h.inhrelid = c.oid AND NOT c.relispartition";
+    let options = foreign::options("t.ftoptions");
     format!(
-        "SELECT 'r' || c.oid, 'TABLE', n.nspname, c.relname, format('CREATE %sTABLE %I.%I (%s)%s%s%s%s;',
-            CASE c.relpersistence WHEN 'u' THEN 'UNLOGGED ' ELSE '' END, n.nspname, c.relname,
+        "SELECT 'r' || c.oid, 'TABLE', n.nspname, c.relname, format('CREATE %sTABLE %I.%I (%s)%s%s%s%s%s;',
+            CASE WHEN c.relkind = 'f' THEN 'FOREIGN ' WHEN c.relpersistence = 'u' THEN 'UNLOGGED ' ELSE '' END, n.nspname, c.relname,
             (SELECT string_agg(p.piece, ', ' ORDER BY p.position) FROM ({pieces}) p),
             coalesce(' INHERITS (' || ({parents}) || ')', ''), coalesce(' PARTITION BY ' || pg_get_partkeydef(c.oid), ''),
             CASE WHEN m.amname <> 'heap' THEN format(' USING %I', m.amname) ELSE '' END,
             coalesce((SELECT ' WITH (' || string_agg(CASE WHEN o ~ '^[^=]*=([a-z_]+|[0-9]+([.][0-9]+)?)$' THEN o
                     ELSE split_part(o, '=', 1) || '=' || quote_literal(substr(o, strpos(o, '=') + 1)) END, ', ' ORDER BY n) || ')'
-                FROM unnest(c.reloptions) WITH ORDINALITY u(o, n)), ''))
+                FROM unnest(c.reloptions) WITH ORDINALITY u(o, n)), ''),
+            coalesce((SELECT format(' SERVER %I%s', s.srvname, {options}) FROM pg_catalog.pg_foreign_table t
+                JOIN pg_catalog.pg_foreign_server s ON s.oid = t.ftserver WHERE t.ftrelid = c.oid), ''))
          FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace LEFT JOIN pg_catalog.pg_am m ON m.oid = c.relam
-         WHERE c.relkind IN ('r', 'p') AND c.relpersistence <> 't' AND {USER} ORDER BY c.oid"
+         WHERE c.relkind IN ('r', 'p', 'f') AND c.relpersistence <> 't' AND {USER} ORDER BY c.oid"
     )
 }
 

@@ -1,11 +1,11 @@
-//! Functions in FROM that read files: batches come with the needed columns only.
+//! Functions in FROM and foreign tables that read files: batches come with the needed columns only.
 
 use std::sync::Arc;
 
 use melba_engine::{Held, ZoneOp};
-use melba_fmgr::{FileBound, FileRequest, FileRows};
-use melba_plan::file_scan::FileScanNode;
-use melba_types::{BATCH_ROWS, Batch, Column, ColumnData, Datum, Result};
+use melba_fmgr::{FileBound, FileRequest, FileRows, NamedFiles};
+use melba_plan::file_scan::{FileScanNode, LastColumn, ScannedFiles};
+use melba_types::{BATCH_ROWS, Batch, Column, ColumnData, Datum, Kind, Result};
 
 use crate::{ExecContext, Operator};
 
@@ -25,11 +25,17 @@ impl FileScanOp {
     }
 
     fn open(&self, ctx: &ExecContext) -> Result<Option<Box<dyn FileRows>>> {
-        let args = self.node.args.iter().map(|a| a.eval_row(ctx, &[])).collect::<Result<Vec<_>>>()?;
-        // Options may be null.
-        if args.first().is_none_or(Datum::is_null) {
-            return Ok(None);
-        }
+        let files = match &self.node.files {
+            ScannedFiles::Table(table) => NamedFiles::Table(Arc::clone(table)),
+            ScannedFiles::Function { source, args } => {
+                let args = args.iter().map(|a| a.eval_row(ctx, &[])).collect::<Result<Vec<_>>>()?;
+                // Options may be null.
+                if args.first().is_none_or(Datum::is_null) {
+                    return Ok(None);
+                }
+                NamedFiles::Function { source: source.to_string(), args }
+            }
+        };
         let bounds = self
             .node
             .conditions
@@ -37,8 +43,7 @@ impl FileScanOp {
             .map(|(column, op, value)| Ok(bound(*column, *op, value.eval_row(ctx, &[])?)))
             .collect::<Result<Vec<_>>>()?;
         let request = FileRequest {
-            source: self.node.source.to_string(),
-            args,
+            files,
             columns: self.node.columns.clone(),
             needed: self.node.needed.clone(),
             bounds: bounds.into_iter().flatten().collect(),
@@ -73,12 +78,18 @@ impl Operator for FileScanOp {
             (self.rows, self.held) = (None, None);
             return Ok(None);
         }
-        if self.node.is_numbered
-            && let Some(batch) = &mut batch
-        {
-            let first = self.number + 1;
-            self.number += batch.rows as i64;
-            batch.columns.push(Column::new(ColumnData::Int8((first..=self.number).collect())));
+        match (self.node.last, &mut batch) {
+            (Some(LastColumn::Number), Some(batch)) => {
+                let first = self.number + 1;
+                self.number += batch.rows as i64;
+                batch.columns.push(Column::new(ColumnData::Int8((first..=self.number).collect())));
+            }
+            (Some(LastColumn::TableOid(oid)), Some(batch)) => {
+                let mut column = Column::with_capacity(Kind::Oid, batch.rows);
+                (0..batch.rows).for_each(|_| column.push(Datum::Oid(oid.0)));
+                batch.columns.push(column);
+            }
+            _ => {}
         }
         self.held.get_or_insert_with(|| ctx.resources().held()).set(rows.memory_bytes())?;
         Ok(batch)

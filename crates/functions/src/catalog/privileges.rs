@@ -3,6 +3,7 @@
 //! Each of the has_..._privilege functions comes with the role given by name, by OID or not at all, and the object by name or
 //! OID: one implementation distinguishes them by the number and kind of the arguments.
 
+use melba_catalog::foreign;
 use melba_catalog::grants::privilege_bit;
 use melba_catalog::identity::{seeded_object, seeded_object_by_name};
 use melba_catalog::memberships::is_admin_of;
@@ -141,12 +142,28 @@ fn tablespace_target(call: &CallInfo<'_>, value: &Datum) -> Result<Target> {
     Ok(found.map(|_| (classes::POSTGRES_ROLE, None)))
 }
 
-/// A foreign-data wrapper or a foreign server: there are none.
-fn no_target(value: &Datum, word: &str) -> Result<Target> {
-    match value {
-        Datum::Text(name) => bail!(UNDEFINED_OBJECT, "{word} \"{name}\" does not exist"),
-        _ => Ok(None),
-    }
+fn wrapper_target(call: &CallInfo<'_>, value: &Datum) -> Result<Target> {
+    let catalog = call.session.catalog();
+    let found = match value {
+        Datum::Text(name) => match foreign::wrapper_by_name(catalog, name) {
+            None => bail!(UNDEFINED_OBJECT, "foreign-data wrapper \"{name}\" does not exist"),
+            found => found,
+        },
+        other => foreign::wrapper(catalog, Oid(other.as_oid())),
+    };
+    Ok(found.map(|w| (w.owner, w.acl.clone())))
+}
+
+fn server_target(call: &CallInfo<'_>, value: &Datum) -> Result<Target> {
+    let catalog = call.session.catalog();
+    let found = match value {
+        Datum::Text(name) => match foreign::server_by_name(catalog, name) {
+            None => bail!(UNDEFINED_OBJECT, "server \"{name}\" does not exist"),
+            found => found,
+        },
+        other => foreign::server(catalog, Oid(other.as_oid())),
+    };
+    Ok(found.map(|s| (s.owner, s.acl.clone())))
 }
 
 /// A setting of any name: that there is one is not looked at.
@@ -306,11 +323,11 @@ privileges! {
     |c, a| check(c, a, AclKind::Tablespace, tablespace_target) =>
         "has_tablespace_privilege_name_name" "has_tablespace_privilege_name_id" "has_tablespace_privilege_id_name"
         "has_tablespace_privilege_id_id" "has_tablespace_privilege_name" "has_tablespace_privilege_id";
-    |c, a| check(c, a, AclKind::Language, |_, value| no_target(value, "foreign-data wrapper")) =>
+    |c, a| check(c, a, AclKind::ForeignDataWrapper, wrapper_target) =>
         "has_foreign_data_wrapper_privilege_name_name" "has_foreign_data_wrapper_privilege_name_id"
         "has_foreign_data_wrapper_privilege_id_name" "has_foreign_data_wrapper_privilege_id_id"
         "has_foreign_data_wrapper_privilege_name" "has_foreign_data_wrapper_privilege_id";
-    |c, a| check(c, a, AclKind::Language, |_, value| no_target(value, "server")) =>
+    |c, a| check(c, a, AclKind::ForeignServer, server_target) =>
         "has_server_privilege_name_name" "has_server_privilege_name_id" "has_server_privilege_id_name"
         "has_server_privilege_id_id" "has_server_privilege_name" "has_server_privilege_id";
     |c, a| check(c, a, AclKind::Parameter, parameter_target) =>

@@ -8,7 +8,7 @@ use melba_types::{DbError, Kind, Result};
 
 use super::zone;
 use crate::explain;
-use crate::file_scan::FileScanNode;
+use crate::file_scan::{FileScanNode, LastColumn, ScannedFiles};
 use crate::layout::Layout;
 use crate::node::{Estimate, Op};
 use crate::planner::{Planner, Stage};
@@ -51,7 +51,8 @@ pub fn create_file_scan(planner: &mut Planner<'_>, entry: usize, filter: &[Expr]
     let layout = Layout(needed.iter().copied().chain(number).map(|column| (entry, column as i16 + 1)).collect());
     let columns = function.columns.iter().map(|c| RowColumn { name: c.name.clone(), ty: c.ty, typmod: c.typmod }).collect();
     let shown = explain::named(&name, &described.name);
-    let node = FileScanNode { source, args, columns, needed, is_numbered: ordinality, conditions };
+    let last = ordinality.then_some(LastColumn::Number);
+    let node = FileScanNode { files: ScannedFiles::Function { source, args }, columns, needed, last, conditions };
     let mut node = planner.node(Op::FileScan(Arc::new(node)), kinds.into(), estimate);
     planner.detail(&mut node, "on", || shown);
     Ok(Stage { node, layout })

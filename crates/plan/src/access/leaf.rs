@@ -9,7 +9,7 @@ use melba_types::{DbError, Kind, Result};
 use super::ctid::WantedRow;
 use super::gin::create_bitmap_scan;
 use super::source::ScanColumns;
-use super::{ctid, files, json_table, members, source, zone};
+use super::{ctid, files, foreign, json_table, members, source, zone};
 use crate::Synthesized;
 use crate::failure::may_fail;
 use crate::index_path::{ArmChoice, IndexChoice, Match, RangeChoice};
@@ -43,6 +43,7 @@ pub fn create_leaf(planner: &mut Planner<'_>, leaf: &LeafPath, estimate: Estimat
             let stage = members::create_family(planner, entry, family, estimate)?;
             stage::filtered(planner, stage, &leaf.filter)
         }
+        Access::Foreign => create_foreign_leaf(planner, entry, &leaf.filter, estimate),
         Access::Function if files::reads_files(planner, entry) => {
             let stage = files::create_file_scan(planner, entry, &leaf.filter, estimate)?;
             finish_leaf(planner, entry, stage, &leaf.filter)
@@ -95,6 +96,15 @@ pub fn create_leaf(planner: &mut Planner<'_>, leaf: &LeafPath, estimate: Estimat
             finish_leaf(planner, entry, Stage { node: stage.node, layout }, &leaf.filter)
         }
     }
+}
+
+fn create_foreign_leaf(planner: &mut Planner<'_>, entry: usize, filter: &[Expr], estimate: Estimate) -> Result<Stage> {
+    let stage = foreign::create_foreign_scan(planner, entry, filter, estimate)?;
+    let mut stage = finish_leaf(planner, entry, stage, filter)?;
+    if !filter.is_empty() {
+        foreign::show_file(planner, &*source::relation_of(planner, entry)?, &mut stage.node);
+    }
+    Ok(stage)
 }
 
 /// The whole row, where it is read, and the filter.

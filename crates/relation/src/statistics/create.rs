@@ -90,6 +90,9 @@ fn statistics_table(ddl: &Ddl<'_>, s: &CreateStatsStmt) -> Result<Arc<Relation>>
         bail!(FEATURE_NOT_SUPPORTED, "CREATE STATISTICS only supports relation names in the FROM clause");
     };
     let table = ddl.open_target(name)?;
+    if table.foreign.is_some() {
+        return Err(DbError::unsupported("extended statistics of foreign tables"));
+    }
     if !matches!(table.kind, RelationKind::Table | RelationKind::MaterializedView | RelationKind::PartitionedTable) {
         return Err(err!(WRONG_OBJECT_TYPE, "cannot define statistics for relation \"{}\"", table.name)
             .detail(format!("This operation is not supported for {}.", plural(table.kind))));

@@ -7,11 +7,17 @@ use pg_query::protobuf::AlterTableType as At;
 use melba_definition::words::plural;
 
 const TABLES: &[Kind] = &[Kind::Table, Kind::PartitionedTable];
-const TABLES_AND_VIEWS: &[Kind] = &[Kind::Table, Kind::PartitionedTable, Kind::View];
+/// Those with rows elsewhere, too.
+const ALL_TABLES: &[Kind] = &[Kind::Table, Kind::PartitionedTable, Kind::ForeignTable];
+const FOREIGN: &[Kind] = &[Kind::ForeignTable];
+const ALL_TABLES_AND_VIEWS: &[Kind] = &[Kind::Table, Kind::PartitionedTable, Kind::View, Kind::ForeignTable];
 const TABLES_AND_COPIES: &[Kind] = &[Kind::Table, Kind::PartitionedTable, Kind::MaterializedView];
-const TABLES_AND_TYPES: &[Kind] = &[Kind::Table, Kind::PartitionedTable, Kind::Composite];
+const ALL_TABLES_AND_COPIES: &[Kind] = &[Kind::Table, Kind::PartitionedTable, Kind::MaterializedView, Kind::ForeignTable];
+const TABLES_AND_TYPES: &[Kind] = &[Kind::Table, Kind::PartitionedTable, Kind::Composite, Kind::ForeignTable];
 
 const WITH_FILES: &[Kind] = &[Kind::Table, Kind::PartitionedTable, Kind::MaterializedView, Kind::Index, Kind::PartitionedIndex];
+const WITH_STATISTICS: &[Kind] =
+    &[Kind::Table, Kind::PartitionedTable, Kind::MaterializedView, Kind::Index, Kind::PartitionedIndex, Kind::ForeignTable];
 
 const WITH_OPTIONS: &[Kind] = &[Kind::Table, Kind::PartitionedTable, Kind::View, Kind::MaterializedView, Kind::Index];
 
@@ -21,36 +27,39 @@ fn form(form: At) -> Option<(&'static str, &'static [Kind])> {
         At::AtAddColumn => ("ADD COLUMN", TABLES_AND_TYPES),
         At::AtDropColumn => ("DROP COLUMN", TABLES_AND_TYPES),
         At::AtAlterColumnType => ("ALTER COLUMN ... SET DATA TYPE", TABLES_AND_TYPES),
-        At::AtColumnDefault => ("ALTER COLUMN ... SET DEFAULT", TABLES_AND_VIEWS),
-        At::AtAddIdentity => ("ALTER COLUMN ... ADD IDENTITY", TABLES_AND_VIEWS),
-        At::AtSetIdentity => ("ALTER COLUMN ... SET", TABLES_AND_VIEWS),
-        At::AtDropIdentity => ("ALTER COLUMN ... DROP IDENTITY", TABLES_AND_VIEWS),
-        At::AtDropNotNull => ("ALTER COLUMN ... DROP NOT NULL", TABLES),
-        At::AtSetNotNull => ("ALTER COLUMN ... SET NOT NULL", TABLES),
-        At::AtSetExpression => ("ALTER COLUMN ... SET EXPRESSION", TABLES),
-        At::AtDropExpression => ("ALTER COLUMN ... DROP EXPRESSION", TABLES),
-        At::AtSetStatistics => ("ALTER COLUMN ... SET STATISTICS", WITH_FILES),
-        At::AtSetOptions => ("ALTER COLUMN ... SET", TABLES_AND_COPIES),
-        At::AtResetOptions => ("ALTER COLUMN ... RESET", TABLES_AND_COPIES),
-        At::AtSetStorage => ("ALTER COLUMN ... SET STORAGE", TABLES_AND_COPIES),
+        At::AtColumnDefault => ("ALTER COLUMN ... SET DEFAULT", ALL_TABLES_AND_VIEWS),
+        At::AtAddIdentity => ("ALTER COLUMN ... ADD IDENTITY", ALL_TABLES_AND_VIEWS),
+        At::AtSetIdentity => ("ALTER COLUMN ... SET", ALL_TABLES_AND_VIEWS),
+        At::AtDropIdentity => ("ALTER COLUMN ... DROP IDENTITY", ALL_TABLES_AND_VIEWS),
+        At::AtDropNotNull => ("ALTER COLUMN ... DROP NOT NULL", ALL_TABLES),
+        At::AtSetNotNull => ("ALTER COLUMN ... SET NOT NULL", ALL_TABLES),
+        At::AtSetExpression => ("ALTER COLUMN ... SET EXPRESSION", ALL_TABLES),
+        At::AtDropExpression => ("ALTER COLUMN ... DROP EXPRESSION", ALL_TABLES),
+        At::AtSetStatistics => ("ALTER COLUMN ... SET STATISTICS", WITH_STATISTICS),
+        At::AtSetOptions => ("ALTER COLUMN ... SET", ALL_TABLES_AND_COPIES),
+        At::AtResetOptions => ("ALTER COLUMN ... RESET", ALL_TABLES_AND_COPIES),
+        At::AtSetStorage => ("ALTER COLUMN ... SET STORAGE", ALL_TABLES_AND_COPIES),
         At::AtSetCompression => ("ALTER COLUMN ... SET COMPRESSION", TABLES_AND_COPIES),
-        At::AtAddConstraint | At::AtAddIndex | At::AtAddIndexConstraint => ("ADD CONSTRAINT", TABLES),
+        At::AtAddConstraint => ("ADD CONSTRAINT", ALL_TABLES),
+        At::AtAddIndex | At::AtAddIndexConstraint => ("ADD CONSTRAINT", TABLES),
+        At::AtAlterColumnGenericOptions => ("ALTER COLUMN ... OPTIONS", FOREIGN),
+        At::AtGenericOptions => ("OPTIONS", FOREIGN),
         At::AtAlterConstraint => ("ALTER CONSTRAINT", TABLES),
-        At::AtValidateConstraint => ("VALIDATE CONSTRAINT", TABLES),
-        At::AtDropConstraint => ("DROP CONSTRAINT", TABLES),
+        At::AtValidateConstraint => ("VALIDATE CONSTRAINT", ALL_TABLES),
+        At::AtDropConstraint => ("DROP CONSTRAINT", ALL_TABLES),
         At::AtClusterOn => ("CLUSTER ON", TABLES_AND_COPIES),
         At::AtDropCluster => ("SET WITHOUT CLUSTER", TABLES_AND_COPIES),
         At::AtReplicaIdentity => ("REPLICA IDENTITY", TABLES_AND_COPIES),
         At::AtSetRelOptions => ("SET", WITH_OPTIONS),
         At::AtResetRelOptions => ("RESET", WITH_OPTIONS),
-        At::AtEnableTrig => ("ENABLE TRIGGER", TABLES),
-        At::AtEnableTrigAll => ("ENABLE TRIGGER ALL", TABLES),
-        At::AtEnableTrigUser => ("ENABLE TRIGGER USER", TABLES),
-        At::AtEnableAlwaysTrig => ("ENABLE ALWAYS TRIGGER", TABLES),
-        At::AtEnableReplicaTrig => ("ENABLE REPLICA TRIGGER", TABLES),
-        At::AtDisableTrig => ("DISABLE TRIGGER", TABLES),
-        At::AtDisableTrigAll => ("DISABLE TRIGGER ALL", TABLES),
-        At::AtDisableTrigUser => ("DISABLE TRIGGER USER", TABLES),
+        At::AtEnableTrig => ("ENABLE TRIGGER", ALL_TABLES),
+        At::AtEnableTrigAll => ("ENABLE TRIGGER ALL", ALL_TABLES),
+        At::AtEnableTrigUser => ("ENABLE TRIGGER USER", ALL_TABLES),
+        At::AtEnableAlwaysTrig => ("ENABLE ALWAYS TRIGGER", ALL_TABLES),
+        At::AtEnableReplicaTrig => ("ENABLE REPLICA TRIGGER", ALL_TABLES),
+        At::AtDisableTrig => ("DISABLE TRIGGER", ALL_TABLES),
+        At::AtDisableTrigAll => ("DISABLE TRIGGER ALL", ALL_TABLES),
+        At::AtDisableTrigUser => ("DISABLE TRIGGER USER", ALL_TABLES),
         At::AtEnableRowSecurity => ("ENABLE ROW SECURITY", TABLES),
         At::AtDisableRowSecurity => ("DISABLE ROW SECURITY", TABLES),
         At::AtForceRowSecurity => ("FORCE ROW SECURITY", TABLES),
@@ -59,7 +68,7 @@ fn form(form: At) -> Option<(&'static str, &'static [Kind])> {
         At::AtEnableAlwaysRule => ("ENABLE ALWAYS RULE", TABLES),
         At::AtEnableReplicaRule => ("ENABLE REPLICA RULE", TABLES),
         At::AtDisableRule => ("DISABLE RULE", TABLES),
-        At::AtDropOids => ("SET WITHOUT OIDS", TABLES),
+        At::AtDropOids => ("SET WITHOUT OIDS", ALL_TABLES),
         At::AtSetTableSpace => ("SET TABLESPACE", WITH_FILES),
         At::AtDetachPartitionFinalize => ("DETACH PARTITION ... FINALIZE", &[Kind::PartitionedTable]),
         _ => return None,

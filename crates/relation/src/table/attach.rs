@@ -229,6 +229,9 @@ pub fn attach_partition(ddl: &Ddl<'_>, parent: &Relation, c: &PartitionCmd) -> R
 }
 
 fn check_attachable(ddl: &Ddl<'_>, parent: &Relation, child: &Relation) -> Result<()> {
+    if child.foreign.is_some() {
+        return Err(DbError::unsupported("a partition that is a foreign table"));
+    }
     if !matches!(child.kind, RelationKind::Table | RelationKind::PartitionedTable) {
         return Err(err!(WRONG_OBJECT_TYPE, "ALTER action ATTACH PARTITION cannot be performed on relation \"{}\"", child.name)
             .detail(format!("This operation is not supported for {}.", plural(child.kind))));

@@ -89,8 +89,11 @@ fn refuse_columns_of(ddl: &Ddl<'_>, relation: &Relation, ty: Oid, seen: &mut Vec
             (classes::PG_CLASS, Some(user)) if dependent.sub > 0 && user.oid != relation.oid => {
                 if matches!(user.storage, Storage::Tree(_)) || user.is_partitioned() {
                     let column = &user.columns[dependent.sub as usize - 1].name;
-                    let is_type = relation.kind == RelationKind::Composite;
-                    let (what, used) = if is_type { ("type", "it") } else { ("table", "its row type") };
+                    let (what, used) = match relation.kind {
+                        RelationKind::Composite => ("type", "it"),
+                        RelationKind::ForeignTable => ("foreign table", "its row type"),
+                        _ => ("table", "its row type"),
+                    };
                     bail!(
                         FEATURE_NOT_SUPPORTED,
                         "cannot alter {what} \"{}\" because column \"{}.{column}\" uses {used}",

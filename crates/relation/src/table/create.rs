@@ -34,7 +34,7 @@ use crate::table::typed::add_type_columns;
 use crate::trigger::add_parent_triggers;
 
 /// Most columns of a table (PostgreSQL's MaxHeapAttributeNumber).
-const COLUMNS_MAX: usize = 1600;
+pub const COLUMNS_MAX: usize = 1600;
 
 pub fn create_table(ddl: &Ddl<'_>, s: &CreateStmt) -> Result<()> {
     let name = s.relation.as_ref().ok_or_else(|| DbError::internal("CREATE TABLE without a name"))?;
@@ -213,6 +213,7 @@ fn add_like(ddl: &Ddl<'_>, builder: &mut TableBuilder, clause: &TableLikeClause)
             | RelationKind::View
             | RelationKind::MaterializedView
             | RelationKind::Composite
+            | RelationKind::ForeignTable
     ) {
         return Err(err!(WRONG_OBJECT_TYPE, "relation \"{}\" is invalid in LIKE clause", source.name)
             .detail(format!("This operation is not supported for {}.", plural(source.kind)))

@@ -62,6 +62,9 @@ pub fn inheritance(ddl: &Ddl<'_>, names: &[Node], is_partition: bool, persistenc
 
 fn check_parent(ddl: &Ddl<'_>, parent: &Relation, is_partition: bool, persistence: Persistence) -> Result<()> {
     let name = &parent.name;
+    if parent.foreign.is_some() && !is_partition {
+        return Err(DbError::unsupported("inheriting from a foreign table"));
+    }
     if !matches!(parent.kind, RelationKind::Table | RelationKind::PartitionedTable) {
         if is_partition {
             bail!(WRONG_OBJECT_TYPE, "\"{name}\" is not partitioned");

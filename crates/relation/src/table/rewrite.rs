@@ -110,6 +110,13 @@ pub fn change_types(ddl: &Ddl<'_>, table: Oid, changes: &[TypeChange]) -> Result
         if relation.kind == RelationKind::Composite {
             continue;
         }
+        if relation.foreign.is_some() {
+            if using.is_some() {
+                return Err(err!(WRONG_OBJECT_TYPE, "\"{}\" is not a table", relation.name));
+            }
+            columns[at].default = converted_default(ddl, &relation, at, column)?;
+            continue;
+        }
         if old.generated != 0 {
             let stored = generation_of_type(ddl, &relation, at, column)?;
             columns[at].default = Some(stored.text);

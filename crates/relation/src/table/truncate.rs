@@ -36,6 +36,9 @@ pub fn truncate(ddl: &Ddl<'_>, s: &TruncateStmt) -> Result<()> {
             check_may_truncate(ddl, &found)?;
         }
         let relation = ddl.open_target(name)?;
+        if relation.kind == RelationKind::ForeignTable {
+            bail!(FEATURE_NOT_SUPPORTED, "cannot truncate foreign table \"{}\"", relation.name);
+        }
         if !matches!(relation.kind, RelationKind::Table | RelationKind::PartitionedTable) {
             bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a table", relation.name);
         }

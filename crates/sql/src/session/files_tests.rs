@@ -203,3 +203,224 @@ fn views_keep_the_columns_of_files() {
         f.lines("drop view v, w");
     }
 }
+
+/// A folder and a server of file_fdw.
+fn foreign(files: &[(&str, &str)]) -> Folder {
+    let mut f = Folder::new(files);
+    f.lines("create extension file_fdw; create server files foreign data wrapper file_fdw");
+    f
+}
+
+/// A definition of a foreign table.
+fn table(definition: &str, options: &str) -> String {
+    format!("create foreign table {definition} server files options ({options})")
+}
+
+#[test]
+fn foreign_tables_of_lines_are_read_as_by_copy() {
+    let mut f = foreign(&[
+        ("a.csv", "id,Name,day\n1,Ann,2024-02-29\n2,\"\",2024-03-01\n3,,\n"),
+        ("b.csv", "7|'x|y'\r\n8|\r\n"),
+        ("c.txt", "1\t\\N\n2\ta\\tb\n\\.\nnot read"),
+        ("part1.csv", "1\n2\n"),
+        ("part2.csv", "3\n"),
+    ]);
+    f.lines(&table("a (id int, name text, day date)", "filename '@/a.csv', format 'csv', header 'true'"));
+    assert_eq!(
+        f.lines("select format('%s %s %s %s', id, name is null, name, day) from a order by id"),
+        "1 f Ann 2024-02-29\n2 f  2024-03-01\n3 t  "
+    );
+    assert_eq!(
+        f.lines("explain (costs off) select name from a where id = 2"),
+        "Foreign Scan on a\n  Filter: (id = 2)\n  Foreign File: @/a.csv"
+    );
+    assert_eq!(f.lines("select (a).id from a where day > '2024-02-29'"), "2");
+    assert_eq!(f.lines("select count(*) from a"), "3");
+    assert_eq!(f.lines("select count(*) from a join a b using (id) where b.name = 'Ann'"), "1");
+    assert_eq!(f.lines("select tableoid::regclass || ' ' || id from a for update"), "a 1\na 2\na 3");
+    f.lines("create view v as select id * 10 as ten from a where id > 1");
+    assert_eq!(f.lines("select sum(ten) from v"), "50");
+    // The rows of a rescan are read again.
+    assert_eq!(f.lines("select (select max(id) from a where id <= n) from generate_series(1, 2) n"), "1\n2");
+    f.lines(&table("b (n int, t text)", "filename '@/b.csv', format 'csv', delimiter '|', quote ''''"));
+    assert_eq!(f.lines("select n || ':' || coalesce(t, '-') from b"), "7:x|y\n8:-");
+    f.lines(&table("c (n int, t text)", "filename '@/c.txt'"));
+    assert_eq!(f.lines("select n || ':' || coalesce(t, '-') from c"), "1:-\n2:a\tb");
+    f.lines(&table("part (n int)", "filename '@/part*.csv'"));
+    assert_eq!(f.lines("select n from part"), "1\n2\n3");
+    // A dropped column is in no file.
+    f.lines("alter foreign table b add column later int, drop column n");
+    assert!(f.lines("select * from b").contains("invalid input syntax for type integer: \"x|y\""));
+}
+
+#[test]
+fn errors_of_foreign_tables_have_the_place_in_the_file() {
+    let mut f = foreign(&[("a.csv", "1,x\ny,2\n3\n"), ("b.csv", "a,b\n1,2\n")]);
+    f.lines(&table("a (n int, t text)", "filename '@/a.csv', format 'csv'"));
+    let said = f.lines("select n from a");
+    assert!(said.contains("22P02") && said.contains("\"y\""), "{said}");
+    // A column that is not read is not looked at.
+    let said = f.lines("select t from a");
+    assert!(said.contains("22P04") && said.contains("missing data for column \"t\""), "{said}");
+    f.lines("alter foreign table a options (set filename '@/none.csv')");
+    let said = f.lines("select * from a");
+    assert!(said.contains("58P01") && said.contains("could not open file \"@/none.csv\" for reading"), "{said}");
+    f.lines("alter foreign table a options (set filename '@/none*.csv')");
+    assert!(f.lines("select * from a").contains("58P01"));
+    f.lines(&table("b (a int, c int)", "filename '@/b.csv', format 'csv', header 'match'"));
+    assert!(f.lines("select * from b").contains("column name mismatch in header line field 2: got \"b\", expected \"c\""));
+    f.lines("alter foreign table b rename c to b");
+    assert_eq!(f.lines("select a + b from b"), "3");
+}
+
+#[test]
+fn bad_rows_of_a_foreign_table_may_be_left_out() {
+    let mut f = foreign(&[("a.csv", "1,a\nx,b\n3,c\ny,d\n")]);
+    f.lines(&table("a (n int, t text)", "filename '@/a.csv', format 'csv', on_error 'ignore', log_verbosity 'silent'"));
+    assert_eq!(f.lines("select n || t from a"), "1a\n3c");
+    assert_eq!(f.lines("select t from a"), "a\nb\nc\nd");
+    f.lines("alter foreign table a options (add reject_limit '1')");
+    assert!(f.lines("select n from a").contains("skipped more than REJECT_LIMIT (1) rows"));
+}
+
+#[test]
+fn columns_of_foreign_tables_may_force_nulls() {
+    let mut f = foreign(&[("a.csv", "NULL,\"NULL\",NULL\n")]);
+    f.lines(&table(
+        "a (a text options (force_not_null 'true'), b text options (force_null 'on'), c text)",
+        "filename '@/a.csv', format 'csv', null 'NULL'",
+    ));
+    assert_eq!(f.lines("select format('%s %s %s', a, b is null, c is null) from a"), "NULL t t");
+    f.lines("alter foreign table a alter c options (force_not_null '1'), alter a options (drop force_not_null)");
+    assert_eq!(f.lines("select format('%s %s %s', a is null, b is null, c) from a"), "t t NULL");
+    f.lines("alter foreign table a drop column a, add column d text options (force_null 'false')");
+    assert_eq!(
+        f.lines(
+            "select string_agg(attname || array_to_string(attfdwoptions, ','), ' ' order by attnum) from pg_attribute \
+             where attrelid = 'a'::regclass and attnum > 0 and not attisdropped"
+        ),
+        "bforce_null=on cforce_not_null=1 dforce_null=false"
+    );
+}
+
+#[test]
+fn foreign_tables_of_json_and_parquet_find_their_columns_by_name() {
+    let mut f = foreign(&[("c.json", "{\"id\": 1, \"tags\": [1, 2]}\n{\"id\": 2}\n")]);
+    f.lines(&table("c (tags jsonb, id int)", "filename '@/c.json', format 'json'"));
+    assert_eq!(f.lines("select id || ':' || coalesce(tags->>1, '-') from c"), "1:2\n2:-");
+    f.lines("copy (select i as id, 'n' || i as name from generate_series(1, 1000) i) to '@/d.parquet' (format parquet)");
+    f.lines(&table("d (name text, id int)", "filename '@/d*.parquet', format 'parquet'"));
+    assert_eq!(f.lines("select name from d where id = 700"), "n700");
+    f.lines("alter foreign table d add column missing int");
+    assert!(f.lines("select missing from d").contains("missing"));
+    f.lines("alter foreign table d drop column name, drop column missing");
+    assert_eq!(f.lines("select count(*) || ' ' || min(id) from d"), "1000 1");
+    // The file has texts where the table has dates.
+    f.lines("alter foreign table d add column name date");
+    assert!(f.lines("select name from d").contains("name"));
+}
+
+#[test]
+fn foreign_tables_are_only_read() {
+    let mut f = foreign(&[("a.csv", "1\n")]);
+    f.lines("create table t (id int); create table parent (id int); create table p (id int) partition by list (id)");
+    f.lines(&table("a (id int)", "filename '@/a.csv', format 'csv'"));
+    for (statement, error) in [
+        ("insert into a values (1)", "cannot insert into foreign table \"a\""),
+        ("update a set id = 2", "cannot update foreign table \"a\""),
+        ("delete from a", "cannot delete from foreign table \"a\""),
+        ("merge into a using t on true when matched then delete", "cannot execute MERGE on relation \"a\""),
+        ("truncate a", "cannot truncate foreign table \"a\""),
+        ("truncate t, a", "cannot truncate foreign table \"a\""),
+        ("copy a from '@/a.csv'", "cannot insert into foreign table \"a\""),
+        ("copy a to '@/b.csv'", "cannot copy from foreign table \"a\""),
+        ("select ctid from a", "0A000"),
+        ("create index on a (id)", "cannot create index on relation \"a\""),
+        ("alter table a inherit parent", "0A000"),
+        ("alter table p attach partition a default", "0A000"),
+        ("create table child () inherits (a)", "0A000"),
+        ("create trigger t before insert on a for each row execute function suppress_redundant_updates_trigger()", "0A000"),
+        ("create statistics s on id, (id + 1) from a", "0A000"),
+        ("alter table a add primary key (id)", "0A000"),
+        ("alter foreign table a alter id add generated always as identity", "0A000"),
+        ("create publication pub for table a", "cannot add relation \"a\" to publication"),
+        ("alter table a enable row level security", "42809"),
+        ("alter table a set (fillfactor = 10)", "42809"),
+        ("lock table a", "cannot lock relation \"a\""),
+    ] {
+        let said = f.lines(statement);
+        assert!(said.contains(error), "{statement}: {said}");
+    }
+    assert_eq!(f.lines("select id from a"), "1");
+    // The rows of an ordinary table can be changed by it.
+    f.lines("insert into t select id from a; update t set id = a.id + 1 from a where a.id = t.id");
+    assert_eq!(f.lines("select t.id from t, a for update"), "2");
+}
+
+#[test]
+fn options_of_foreign_tables_are_checked() {
+    let mut f = foreign(&[]);
+    for (columns, options, error) in [
+        ("a int", "format 'csv'", "HV002"),
+        ("a int", "filename 'x', format 'xml'", "COPY format \"xml\" not recognized"),
+        ("a int", "filename 'x', format 'csv', filenam 'y'", "HV00D"),
+        ("a int", "filename 'x', format 'csv', delimiter 'xx'", "COPY delimiter must be a single one-byte character"),
+        ("a int", "filename 'x', header 'x'", "header requires a Boolean value or \"match\""),
+        ("a int", "filename 'x', format 'json', header 'on'", "cannot specify HEADER in JSON mode"),
+        ("a int", "filename 'x', format 'parquet', header 'on'", "cannot specify HEADER in PARQUET mode"),
+        ("a int", "filename 'x', format 'binary'", "0A000"),
+        ("a int", "program 'x'", "0A000"),
+        ("a int", "filename 'x', default 'x'", "0A000"),
+        ("a int", "filename 'x', filename 'y'", "option \"filename\" provided more than once"),
+        ("a serial", "filename 'x'", "0A000"),
+        ("a int generated always as (1) stored", "filename 'x'", "0A000"),
+        ("a int options (b 'c')", "filename 'x'", "HV00D"),
+        ("a int options (force_null 'c')", "filename 'x'", "force_null requires a Boolean value"),
+        ("a int primary key", "filename 'x'", "primary key constraints are not supported on foreign tables"),
+        ("like pg_class", "filename 'x'", "0A000"),
+    ] {
+        let said = f.lines(&table(&format!("x ({columns})"), options));
+        assert!(said.contains(error), "{columns}, {options}: {said}");
+    }
+    for (statement, error) in [
+        ("create server x foreign data wrapper file_fdw options (a 'b')", "HV00D"),
+        ("create user mapping for public server files options (a 'b')", "HV00D"),
+        ("alter foreign data wrapper file_fdw options (a 'b')", "HV00D"),
+        ("drop foreign data wrapper file_fdw cascade", "because extension file_fdw requires it"),
+        ("import foreign schema x from server files into public", "HV00P"),
+        ("select file_fdw_handler()", "0A000"),
+    ] {
+        let said = f.lines(statement);
+        assert!(said.contains(error), "{statement}: {said}");
+    }
+}
+
+#[test]
+fn who_may_read_a_foreign_table_needs_no_right_to_read_files() {
+    let mut f = foreign(&[("a.csv", "1\n"), ("b.csv", "2\n")]);
+    f.lines(&table("a (id int)", "filename '@/a.csv', format 'csv'"));
+    f.lines("create role reader; create role maker; grant all on schema public to maker; grant select on a to reader, maker");
+    f.lines("grant usage on foreign server files to maker; alter foreign table a owner to maker");
+    f.lines("set role reader");
+    assert_eq!(f.lines("select id from a"), "1");
+    assert!(f.lines("select * from read_csv('@/a.csv')").contains("42501"));
+    let make = table("b (id int)", "filename '@/b.csv', format 'csv'");
+    assert!(f.lines(&make).contains("42501"));
+    f.lines("reset role; set role maker");
+    let may_not = "permission denied to set the \"filename\" option of a file_fdw foreign table";
+    for statement in [
+        make.as_str(),
+        "alter foreign table a options (set filename '@/b.csv')",
+        "alter foreign table a options (set format 'text')",
+        "select file_fdw_validator('{filename=x}', 'pg_foreign_table'::regclass)",
+    ] {
+        let said = f.lines(statement);
+        assert!(said.contains(may_not), "{statement}: {said}");
+    }
+    f.lines("reset role; grant pg_read_server_files to maker; set role maker");
+    f.lines("alter foreign table a options (set filename '@/b.csv')");
+    f.lines("reset role; set role reader");
+    assert_eq!(f.lines("select id from a"), "2");
+    f.lines("reset role; revoke select on a from reader; set role reader");
+    assert!(f.lines("select id from a").contains("permission denied for foreign table a"));
+}

@@ -1,7 +1,8 @@
-//! Files as tables: read_parquet, read_csv, read_json.
+//! Files as tables: read_parquet, read_csv, read_json, and foreign tables.
 
 #![expect(clippy::disallowed_methods, reason = "server-side files, which the role may read")]
 
+mod foreign;
 mod text;
 
 use std::collections::VecDeque;
@@ -12,13 +13,15 @@ use std::sync::Arc;
 
 use melba_catalog::privileges::RoleUse;
 use melba_copy::StoredObject;
-use melba_fmgr::{FileRequest, FileRows, RowColumn, Session};
+use melba_fmgr::{FileRequest, FileRows, NamedFiles, RowColumn, Session};
 use melba_objects::ObjectReader;
 use melba_parquet::{ColumnLimits, FileBytes, FileReader, Scan, SourceFile, Wanted, match_columns};
 use melba_types::{Batch, Datum, Oid, Result, err};
 
 use super::context::StatementContext;
 use super::copy::file_error;
+
+pub(super) use foreign::{file_validator, libpq_validator};
 
 const READ_SERVER_FILES: Oid = Oid(4569);
 /// Files of one pattern at most.
@@ -66,20 +69,36 @@ fn check_role(session: &dyn Session, source: &str) -> Result<()> {
 /// The rows of all files.
 ///
 /// # Errors
-/// Those of `columns`.
+/// Those of `columns`; a foreign table may be read by everybody who may select from it.
 pub(super) fn open(session: Arc<dyn Session>, request: FileRequest) -> Result<Box<dyn FileRows>> {
-    check_role(&*session, &request.source)?;
-    if request.source != "read_parquet" {
-        return text::open(session, request);
+    let (source, args) = match &request.files {
+        NamedFiles::Table(table) => {
+            let table = Arc::clone(table);
+            return foreign::open(session, &table, request);
+        }
+        NamedFiles::Function { source, args } => (source, args),
+    };
+    check_role(&*session, source)?;
+    let pattern = pattern(args)?;
+    match source.as_str() {
+        "read_parquet" => open_parquet(session, expand_some(pattern)?, request),
+        _ => text::open(session, text::dialects(source, args)?, expand_some(pattern)?, request),
     }
-    let pattern = pattern(&request.args)?;
-    let names = expand(pattern)?;
-    if names.is_empty() {
-        return Err(no_file(pattern));
-    }
+}
+
+fn open_parquet(session: Arc<dyn Session>, names: VecDeque<String>, request: FileRequest) -> Result<Box<dyn FileRows>> {
     let wanted = |c: &RowColumn| Wanted { at: 0, name: Arc::clone(&c.name), ty: c.ty, typmod: c.typmod };
     let wanted = request.columns.iter().map(wanted).collect();
     Ok(Box::new(ParquetRows { session, names, wanted, request, scan: None }))
+}
+
+/// The files that a pattern names.
+///
+/// # Errors
+/// 58P01 when there is none.
+fn expand_some(pattern: &str) -> Result<VecDeque<String>> {
+    let names = expand(pattern)?;
+    if names.is_empty() { Err(no_file(pattern)) } else { Ok(names) }
 }
 
 /// The first argument.

@@ -68,13 +68,12 @@ pub(super) fn columns(context: &StatementContext, source: &str, args: &[Datum]) 
 }
 
 /// The rows of all files.
-pub(super) fn open(session: Arc<dyn Session>, request: FileRequest) -> Result<Box<dyn FileRows>> {
-    let dialects = dialects(&request.source, &request.args)?;
-    let pattern = pattern(&request.args)?;
-    let names = expand(pattern)?;
-    if names.is_empty() {
-        return Err(no_file(pattern));
-    }
+pub(super) fn open(
+    session: Arc<dyn Session>,
+    dialects: Dialects,
+    names: VecDeque<String>,
+    request: FileRequest,
+) -> Result<Box<dyn FileRows>> {
     let is_domain = |ty: Oid| lookup::domain(&*session, ty).is_some();
     let described = |at: &usize| {
         let c = &request.columns[*at];
@@ -101,7 +100,7 @@ pub(super) fn open(session: Arc<dyn Session>, request: FileRequest) -> Result<Bo
 }
 
 /// What the arguments say of the files.
-fn dialects(source: &str, args: &[Datum]) -> Result<Dialects> {
+pub(super) fn dialects(source: &str, args: &[Datum]) -> Result<Dialects> {
     if source == "read_json" {
         return Ok(Dialects { is_json: Some(true), ..Dialects::default() });
     }

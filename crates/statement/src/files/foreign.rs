@@ -1,0 +1,181 @@
+//! Foreign tables of files, those of the extension file_fdw: its validator, and the rows.
+//!
+//! Files of text and CSV are read as by COPY FROM, and their columns found by position. Those of JSON lines and Parquet, which PostgreSQL's
+//! file_fdw does not know, are read as by read_json and read_parquet, and their columns found by name.
+
+use std::collections::VecDeque;
+use std::io::Read;
+use std::sync::Arc;
+
+use melba_analyze::levenshtein;
+use melba_catalog::classes::{PG_ATTRIBUTE, PG_FOREIGN_SERVER, PG_FOREIGN_TABLE, PG_USER_MAPPING};
+use melba_catalog::foreign::option;
+use melba_catalog::privileges::RoleUse;
+use melba_copy::{COLUMN_OPTIONS, CopyOptions, CopyScan, ForeignFile, ForeignFormat, InputColumn, TABLE_OPTIONS, flag};
+use melba_files::Dialects;
+use melba_fmgr::{FileRequest, FileRows, FileTable, RowColumn, Session};
+use melba_parquet::SourceReader;
+use melba_types::{Batch, Datum, DbError, Oid, Result, SqlState, bail, err};
+
+use super::super::context::StatementContext;
+use super::{READ_SERVER_FILES, expand_some, open_bytes, open_parquet, text};
+
+const EXECUTE_SERVER_PROGRAM: Oid = Oid(4571);
+
+/// file_fdw_validator: the options of something, and the system relation that it is a row of.
+///
+/// # Errors
+/// HV00D for an option that is not one of it, 42501 for a role that may not name files, those of COPY's options, HV002 without a file.
+pub fn file_validator(context: &StatementContext, args: &[Datum]) -> Result<Datum> {
+    let (options, class) = (texts(&args[0]), Oid(args[1].as_oid()));
+    let valid: &[&str] = match class {
+        PG_FOREIGN_TABLE => &TABLE_OPTIONS,
+        PG_ATTRIBUTE => &COLUMN_OPTIONS,
+        _ => &[],
+    };
+    for (name, value) in options.iter().filter_map(|o| o.split_once('=')) {
+        match name {
+            _ if !valid.contains(&name) => return Err(invalid_option(SqlState::FDW_INVALID_OPTION_NAME, name, valid)),
+            "filename" => require_role(context, name, READ_SERVER_FILES, "pg_read_server_files")?,
+            "program" => require_role(context, name, EXECUTE_SERVER_PROGRAM, "pg_execute_server_program")?,
+            "force_not_null" | "force_null" => {
+                flag(name, value)?;
+            }
+            _ => {}
+        }
+    }
+    if class == PG_FOREIGN_TABLE {
+        if option(&options, "filename").is_some() && option(&options, "program").is_some() {
+            bail!(SYNTAX_ERROR, "conflicting or redundant options");
+        }
+        ForeignFile::new(&options, &[])?;
+    }
+    Ok(Datum::text(""))
+}
+
+fn require_role(context: &StatementContext, option: &str, role: Oid, role_name: &str) -> Result<()> {
+    if context.catalog.has_role(context.user.oid, role, RoleUse::Inherit) {
+        return Ok(());
+    }
+    let message = format!("permission denied to set the \"{option}\" option of a file_fdw foreign table");
+    Err(err!(INSUFFICIENT_PRIVILEGE, "{message}")
+        .detail(format!("Only roles with privileges of the \"{role_name}\" role may set this option.")))
+}
+
+/// postgresql_fdw_validator: options of a connection.
+///
+/// # Errors
+/// 42601 for an option that is not one of it.
+pub fn libpq_validator(args: &[Datum]) -> Result<Datum> {
+    const OF_SERVER: [&str; 13] = [
+        "authtype",
+        "service",
+        "connect_timeout",
+        "dbname",
+        "host",
+        "hostaddr",
+        "port",
+        "tty",
+        "options",
+        "requiressl",
+        "sslmode",
+        "gsslib",
+        "gssdelegation",
+    ];
+    let valid: &[&str] = match Oid(args[1].as_oid()) {
+        PG_FOREIGN_SERVER => &OF_SERVER,
+        PG_USER_MAPPING => &["user", "password"],
+        _ => &[],
+    };
+    let options = texts(&args[0]);
+    let mut names = options.iter().filter_map(|o| o.split_once('=')).map(|(name, _)| name);
+    match names.find(|name| !valid.contains(name)) {
+        Some(name) => Err(invalid_option(SqlState::SYNTAX_ERROR, name, valid)),
+        None => Ok(Datum::Bool(true)),
+    }
+}
+
+fn texts(list: &Datum) -> Vec<Arc<str>> {
+    list.as_array().elements.iter().filter(|e| !e.is_null()).map(|e| e.as_str().into()).collect()
+}
+
+fn invalid_option(state: SqlState, name: &str, valid: &[&str]) -> DbError {
+    /// Changes that make another name of one that was meant, at most.
+    const CHANGES_MAX: usize = 4;
+    let error = DbError::new(state, format!("invalid option \"{name}\""));
+    if valid.is_empty() {
+        return error.hint("There are no valid options in this context.");
+    }
+    let near = valid.iter().map(|known| (levenshtein(name, known), known));
+    match near.filter(|(changes, _)| *changes <= CHANGES_MAX && *changes <= name.len() / 2).min_by_key(|(changes, _)| *changes) {
+        Some((_, known)) => error.hint(format!("Perhaps you meant the option \"{known}\".")),
+        None => error,
+    }
+}
+
+/// The rows of a foreign table.
+///
+/// # Errors
+/// Those of its options, 58P01 when there is no file, and those of a file.
+pub fn open(session: Arc<dyn Session>, table: &FileTable, request: FileRequest) -> Result<Box<dyn FileRows>> {
+    let named: Vec<_> = request.columns.iter().zip(&table.column_options).map(|(c, options)| (&*c.name, &options[..])).collect();
+    let ForeignFile { filename, format } = ForeignFile::new(&table.options, &named)?;
+    let names = expand_some(&filename)?;
+    Ok(match format {
+        ForeignFormat::Parquet => open_parquet(session, names, request)?,
+        ForeignFormat::Json => {
+            let dialects = Dialects { is_json: Some(true), ..Dialects::default() };
+            text::open(session, dialects, names, request)?
+        }
+        ForeignFormat::Lines(options) => {
+            Box::new(CopiedRows { session, table: table.name.clone(), options, names, request, open: None })
+        }
+    })
+}
+
+/// Rows of text and CSV files, one after the other.
+struct CopiedRows {
+    session: Arc<dyn Session>,
+    table: Arc<str>,
+    options: Box<CopyOptions>,
+    /// Files to come.
+    names: VecDeque<String>,
+    request: FileRequest,
+    open: Option<(SourceReader, CopyScan)>,
+}
+
+fn read(file: &mut SourceReader, out: &mut [u8]) -> Result<usize> {
+    file.read(out).map_err(|e| match e.get_ref().and_then(|inner| inner.downcast_ref::<DbError>()) {
+        Some(error) => error.clone(),
+        None => err!(IO_ERROR, "could not read from COPY file: {e}"),
+    })
+}
+
+impl CopiedRows {
+    fn begin(&self, name: &str) -> Result<(SourceReader, CopyScan)> {
+        let file = SourceReader::new(open_bytes(name)?, 0);
+        let source = |(at, c): (usize, &RowColumn)| InputColumn { at, name: c.name.clone(), ty: c.ty, typmod: c.typmod };
+        let sources = self.request.columns.iter().enumerate().map(source).collect();
+        let (session, options) = (Arc::clone(&self.session), (*self.options).clone());
+        Ok((file, CopyScan::new(session, self.table.clone(), options, sources, &self.request.needed)))
+    }
+}
+
+impl FileRows for CopiedRows {
+    fn next(&mut self, limit: usize) -> Result<Option<Batch>> {
+        loop {
+            if let Some((file, scan)) = &mut self.open {
+                if let Some(batch) = scan.next(&mut |out: &mut [u8]| read(file, out), limit)? {
+                    return Ok(Some(batch));
+                }
+                self.open = None;
+            }
+            let Some(name) = self.names.pop_front() else { return Ok(None) };
+            self.open = Some(self.begin(&name)?);
+        }
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.open.as_ref().map_or(0, |(_, scan)| scan.memory_bytes())
+    }
+}
