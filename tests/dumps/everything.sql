@@ -318,3 +318,20 @@ create server files foreign data wrapper file_fdw;
 create foreign table app.lines (id integer, line text options (force_null 'true') collate "C" not null)
     server files options (filename '/nonexistent/lines.csv', format 'csv', header 'true', delimiter ';', quote '''');
 grant usage on foreign data wrapper file_fdw to dump_reader;
+
+-- views over columns of equal names, and one that groups by a primary key
+create table app.left_side (id integer primary key, x integer, note text collate "C");
+create table app.right_side (id integer, y integer);
+create view app.doubled (a, b, c, d, e) as select * from (app.left_side l join app.right_side r on l.id = r.id) as j;
+create view app.twice_named (a, b) as with q (x, y) as (select 1, 2) select * from q as k (m, m);
+create view app.whole as select row_to_json(j) as r from (app.left_side natural full join app.right_side) as j;
+create view app.by_key as select id, note, count(x) from app.left_side group by id;
+create view app.over_by_key as select note from app.by_key where id > 0;
+
+-- conversions, and an object that depends on an extension
+create conversion app.latin for 'LATIN1' to 'UTF8' from iso8859_1_to_utf8;
+create default conversion app.to_latin for 'UTF8' to 'LATIN1' from utf8_to_iso8859_1;
+alter conversion app.latin owner to dump_owner;
+comment on conversion app.latin is 'it''s Latin';
+create function app.needs_extension() returns integer language sql as 'select 1';
+alter function app.needs_extension() depends on extension plpgsql;

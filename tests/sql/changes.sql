@@ -104,3 +104,22 @@ with d as (update pair set b = 100 where a = 1 returning *, raised(2)) update pa
 select * from pair order by a;
 drop function raised, seen;
 drop table pair;
+
+-- ON CONFLICT by indexes of an order.
+create table folded (a text, b int);
+create unique index folded_bytes on folded (a collate "C");
+create unique index folded_pattern on folded (a text_pattern_ops, b);
+insert into folded values ('x', 1);
+insert into folded values ('x', 2) on conflict (a collate "C") do update set b = excluded.b returning *;
+insert into folded values ('x', 3) on conflict (a collate "POSIX") do nothing;
+insert into folded values ('x', 2) on conflict (a text_pattern_ops, b) do nothing;
+insert into folded values ('x', 2) on conflict (b int4_ops, a) do nothing;
+insert into folded values ('x', 2) on conflict (a text_ops) do nothing;
+insert into folded values ('x', 2) on conflict (a int4_ops) do nothing;
+insert into folded values ('x', 2) on conflict (a nosuch_ops) do nothing;
+insert into folded values ('x', 2) on conflict (a collate nosuch) do nothing;
+create function fold(text) returns void begin atomic insert into folded values ($1, 5) on conflict (a collate "C") do nothing; end;
+select fold('y'), fold('y');
+select pg_get_functiondef('fold'::regproc);
+select * from folded order by 1;
+drop table folded cascade;

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use melba_catalog::ConstraintKind;
-use melba_types::{Result, err};
+use melba_types::{Oid, Result, err};
 
 use super::analyzer::Analyzer;
 use melba_tree::*;
@@ -23,13 +23,14 @@ pub fn check_grouping(analyzer: &mut Analyzer<'_, '_>, q: &mut Query) -> Result<
     check_recursive_aggregates(analyzer, q)?;
     let column = |g: &Expr| if let Expr::Var(v) = g { (v.levels_up == 0).then_some((v.entry, v.column)) } else { None };
     let columns = groups.iter().filter_map(column).collect();
-    let mut check = Check { groups: &groups, columns, common: &common, analyzer, dependent: Vec::new() };
+    let mut check = Check { groups: &groups, columns, common: &common, analyzer, dependent: Vec::new(), keys: Vec::new() };
     for target in &q.targets {
         check.expression(&target.expr)?;
     }
     if let Some(having) = &q.having {
         check.expression(having)?;
     }
+    q.relied_on = check.keys;
     fill_grouping(analyzer, q, &groups)
 }
 
@@ -114,11 +115,11 @@ fn fill_grouping(analyzer: &mut Analyzer<'_, '_>, q: &mut Query, groups: &[Expr]
     }
 }
 
-/// Whether grouping by a table's primary key determines all its columns.
-fn determined_by_key(analyzer: &Analyzer<'_, '_>, entry: usize, groups: &[Expr], common: &[usize]) -> bool {
-    let RangeKind::Relation { oid, .. } = &analyzer.level().range_table[entry].kind else { return false };
-    let Some(relation) = analyzer.cx().catalog.relation(*oid) else { return false };
-    relation.constraints.iter().any(|c| {
+/// The primary key of a table that determines all its columns, because it is grouped by.
+fn determining_key(analyzer: &Analyzer<'_, '_>, entry: usize, groups: &[Expr], common: &[usize]) -> Option<Oid> {
+    let RangeKind::Relation { oid, .. } = &analyzer.level().range_table[entry].kind else { return None };
+    let relation = analyzer.cx().catalog.relation(*oid)?;
+    relation.constraints.iter().copied().find(|c| {
         let Some(c) = analyzer.cx().catalog.constraint(*c) else { return false };
         c.kind == ConstraintKind::PrimaryKey
             && !c.deferrable
@@ -150,6 +151,8 @@ struct Check<'c, 'a, 'p> {
     analyzer: &'c Analyzer<'a, 'p>,
     /// Entries known to be determined by their primary key.
     dependent: Vec<usize>,
+    /// Those keys.
+    keys: Vec<Oid>,
 }
 
 impl Check<'_, '_, '_> {
@@ -222,8 +225,9 @@ impl Check<'_, '_, '_> {
         if self.columns.contains(&(v.entry, v.column)) || self.dependent.contains(&v.entry) {
             return Ok(());
         }
-        if determined_by_key(self.analyzer, v.entry, self.groups, self.common) {
+        if let Some(key) = determining_key(self.analyzer, v.entry, self.groups, self.common) {
             self.dependent.push(v.entry);
+            self.keys.push(key);
             return Ok(());
         }
         let entry = &self.analyzer.level().range_table[v.entry];

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use melba_catalog::Relation;
-use melba_types::{DbError, Oid, Result, err};
+use melba_catalog::{Relation, classes};
+use melba_parse::nodes::strings;
+use melba_types::{Oid, Result, err};
 use pg_query::{NodeEnum, protobuf as pb};
 
 use super::analyzer::Analyzer;
@@ -17,7 +18,13 @@ pub fn on_conflict<'p>(
     relation: &Arc<Relation>,
 ) -> Result<OnConflict> {
     let update = clause.action == pb::OnConflictAction::OnconflictUpdate as i32;
-    let mut conflict = OnConflict { inference: Vec::new(), inference_filter: None, constraint: Oid::INVALID, update: None };
+    let mut conflict = OnConflict {
+        inference: Vec::new(),
+        inference_by: Vec::new(),
+        inference_filter: None,
+        constraint: Oid::INVALID,
+        update: None,
+    };
     if update && clause.infer.is_none() {
         return Err(err!(SYNTAX_ERROR, "ON CONFLICT DO UPDATE requires inference specification or constraint name")
             .hint("For example, ON CONFLICT (column_name).")
@@ -115,9 +122,6 @@ fn arbiter<'p>(
     }
     for node in &infer.index_elems {
         let Some(NodeEnum::IndexElem(element)) = &node.node else { continue };
-        if !element.collation.is_empty() || !element.opclass.is_empty() {
-            return Err(DbError::unsupported("COLLATE or an operator class in ON CONFLICT").at(infer.location));
-        }
         if element.ordering > pb::SortByDir::SortbyDefault as i32 {
             return Err(err!(INVALID_COLUMN_REFERENCE, "ASC/DESC is not allowed in ON CONFLICT clause").at(infer.location));
         }
@@ -134,12 +138,34 @@ fn arbiter<'p>(
             },
         };
         conflict.inference.push(e);
+        conflict.inference_by.push(index_of_element(analyzer, element, infer.location)?);
     }
     conflict.inference_filter = match &infer.where_clause {
         Some(_) => analyzer.condition(&infer.where_clause, ExprKind::IndexPredicate, "WHERE")?,
         None => None,
     };
     Ok(())
+}
+
+/// The collation and the operator class that an element names.
+fn index_of_element(analyzer: &Analyzer<'_, '_>, element: &pb::IndexElem, location: i32) -> Result<(Oid, Oid)> {
+    let cx = analyzer.cx();
+    let collation = match &strings(&element.collation)[..] {
+        [] => Oid::INVALID,
+        names => cx.find_collation(names, location)?.oid,
+    };
+    let names = strings(&element.opclass);
+    let (schemas, name) = match names[..] {
+        [] => return Ok((collation, Oid::INVALID)),
+        [schema, name] => (vec![cx.namespace(schema)?], name),
+        [.., name] => (cx.search_path.to_vec(), name),
+    };
+    let class = cx.catalog.find_operator_class(&schemas, classes::BTREE, name).map(|class| class.oid);
+    let missing = || {
+        let shown = names.join(".");
+        err!(UNDEFINED_OBJECT, "operator class \"{shown}\" does not exist for access method \"btree\"")
+    };
+    Ok((collation, class.ok_or_else(missing)?))
 }
 
 fn deferrable() -> melba_types::DbError {

@@ -33,6 +33,7 @@ impl Object {
             Object::TextSearchDictionary(o) => at(classes::PG_TS_DICT, o.oid),
             Object::TextSearchConfig(o) => at(classes::PG_TS_CONFIG, o.oid),
             Object::Extension(o) => at(classes::PG_EXTENSION, o.oid),
+            Object::Plain(o) => o.address(),
             Object::DefaultAcl(o) => at(classes::PG_DEFAULT_ACL, o.oid),
             Object::Granted(o) => o.address(),
             Object::Description(o) => o.address,

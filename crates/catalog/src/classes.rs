@@ -5,6 +5,7 @@ use melba_types::Oid;
 pub const PG_DEFAULT_ACL: Oid = Oid(826);
 pub const PG_TABLESPACE: Oid = Oid(1213);
 pub const PG_TYPE: Oid = Oid(1247);
+pub const PG_DB_ROLE_SETTING: Oid = Oid(2964);
 pub const PG_ATTRIBUTE: Oid = Oid(1249);
 pub const PG_PROC: Oid = Oid(1255);
 pub const PG_CLASS: Oid = Oid(1259);
@@ -93,5 +94,5 @@ pub const FIRST_EXTENSION_OID: u32 = 0x7fff_0000;
 
 /// Whether all databases share the objects of a class.
 pub(crate) fn is_shared(class: Oid) -> bool {
-    [PG_AUTHID, PG_DATABASE, PG_PARAMETER_ACL].contains(&class)
+    [PG_AUTHID, PG_DATABASE, PG_DB_ROLE_SETTING, PG_PARAMETER_ACL, PG_TABLESPACE].contains(&class)
 }

@@ -22,7 +22,7 @@ use crate::snapshot::ObjectChange;
 use crate::triggers::FIRES_ON_ORIGIN;
 
 const VERSION: u8 = 13;
-/// There were no foreign data: all other objects are still written by their version.
+/// There were no foreign data, and no plain objects: privileges on languages were `Granted`.
 const VERSION_12: u8 = 12;
 /// There were no publications, and no base types and shells of users.
 const VERSION_11: u8 = 11;
@@ -107,6 +107,7 @@ fn version_of(object: &Object) -> u8 {
     match object {
         Object::ForeignDataWrapper(_) | Object::ForeignServer(_) | Object::UserMapping(_) => VERSION,
         Object::Relation(o) if o.foreign.is_some() => VERSION,
+        Object::Plain(_) => VERSION,
         Object::Type(o) if o.base.is_some() || !o.defined => VERSION_12,
         Object::Publication(_) | Object::PublicationMember(_) => VERSION_12,
         Object::OperatorFamily(_) | Object::OperatorClass(_) => VERSION_11,
@@ -127,7 +128,7 @@ fn encode_object(object: &Object) -> Vec<u8> {
         0 Namespace 1 Relation 2 Type 3 Function 4 Operator 5 Cast 6 Constraint 7 Trigger 8 Collation 9 Description
         10 Role 11 Database 12 DefaultAcl 13 Extension 14 Policy 15 ExtendedStatistics
         16 EventTrigger 17 Rule 18 Granted 19 TextSearchDictionary 20 TextSearchConfig 21 OperatorFamily 22 OperatorClass
-        23 Publication 24 PublicationMember 25 ForeignDataWrapper 26 ForeignServer 27 UserMapping
+        23 Publication 24 PublicationMember 25 ForeignDataWrapper 26 ForeignServer 27 UserMapping 28 Plain
     }
     let ends_earlier = match object {
         // Before `base` and `foreign`, which they do not have.
@@ -188,8 +189,17 @@ fn decode_object(bytes: &[u8]) -> Option<Object> {
         [VERSION_4..=VERSION, tag, rest @ ..] => (*tag, rest),
         _ => return None,
     };
-    let object = read(tag, rest)?;
+    let object = language_of_list(read(tag, rest)?);
     Some(if bytes[0] < VERSION_10 { ordered_by_bytes(object) } else { object })
+}
+
+/// A language, of which there was no more than its list of privileges.
+fn language_of_list(object: Object) -> Object {
+    let Object::Granted(list) = &object else { return object };
+    match BUILTINS.plain_objects.get(list.oid).filter(|language| language.class == list.class) {
+        Some(language) => Object::Plain(Arc::new(PlainObject { acl: list.acl.clone(), ..(**language).clone() })),
+        None => object,
+    }
 }
 
 /// An index, or a table partitioned by range, of a version that ordered by bytes whatever collation its keys have. By "C", equal texts are
@@ -225,7 +235,7 @@ fn read(tag: u8, rest: &[u8]) -> Option<Object> {
         0 Namespace 1 Relation 2 Type 3 Function 4 Operator 5 Cast 6 Constraint 7 Trigger 8 Collation 9 Description
         10 Role 11 Database 12 DefaultAcl 13 Extension 14 Policy 15 ExtendedStatistics
         16 EventTrigger 17 Rule 18 Granted 19 TextSearchDictionary 20 TextSearchConfig 21 OperatorFamily 22 OperatorClass
-        23 Publication 24 PublicationMember 25 ForeignDataWrapper 26 ForeignServer 27 UserMapping
+        23 Publication 24 PublicationMember 25 ForeignDataWrapper 26 ForeignServer 27 UserMapping 28 Plain
     };
     // The name of a system relation's generator is not stored: it comes from the built-in relation.
     if let Object::Relation(relation) = &mut object
@@ -640,6 +650,7 @@ code_struct! {
     TextSearchConfig { oid name namespace owner parser map }
     TextSearchMapping { token_type dictionaries }
     Extension { oid name owner namespace version members }
+    PlainObject { oid class name namespace owner acl options fields depends_on }
     Granted { oid class name acl }
     Description { address text }
     Role {

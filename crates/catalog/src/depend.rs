@@ -17,6 +17,8 @@ pub enum DependencyKind {
     Internal,
     /// The dependent is a member of an extension: a part that dumps leave out.
     Extension,
+    /// DEPENDS ON EXTENSION: the dependent is dropped with the extension.
+    AutoExtension,
 }
 
 impl DependencyKind {
@@ -26,6 +28,7 @@ impl DependencyKind {
             DependencyKind::Auto => b'a',
             DependencyKind::Internal => b'i',
             DependencyKind::Extension => b'e',
+            DependencyKind::AutoExtension => b'x',
         }
     }
 }
@@ -152,18 +155,7 @@ pub fn dependencies(object: &Object) -> Vec<Dependency> {
             list.push(address(classes::PG_PROC, o.function, 0), kind);
         }
         Object::Constraint(o) => constraint(o, &mut list),
-        Object::Trigger(o) => {
-            list.push(address(classes::PG_CLASS, o.table, 0), DependencyKind::Auto);
-            list.push(address(classes::PG_CLASS, o.constraint_table, 0), DependencyKind::Auto);
-            list.push(address(classes::PG_TRIGGER, o.parent, 0), DependencyKind::Auto);
-            list.normal(classes::PG_PROC, o.function);
-            o.columns.iter().for_each(|c| list.push(address(classes::PG_CLASS, o.table, i32::from(*c)), DependencyKind::Normal));
-            list.normals(&o.depends_on);
-            if o.constraint.is_valid() {
-                let itself = address(classes::PG_TRIGGER, o.oid, 0);
-                list.of(address(classes::PG_CONSTRAINT, o.constraint, 0), |list| list.push(itself, DependencyKind::Internal));
-            }
-        }
+        Object::Trigger(o) => trigger(o, &mut list),
         Object::Policy(o) => list.of_table(o.table, &o.depends_on),
         Object::Rule(o) => list.of_table(o.table, &o.depends_on),
         Object::ExtendedStatistics(o) => extended_statistics(o, &mut list),
@@ -188,8 +180,13 @@ pub fn dependencies(object: &Object) -> Vec<Dependency> {
             }
         }
         Object::DefaultAcl(o) => list.push(address(classes::PG_NAMESPACE, o.namespace, 0), DependencyKind::Auto),
-        Object::Publication(_) => {}
-        Object::Namespace(_) | Object::Granted(_) | Object::Description(_) | Object::Role(_) | Object::Database(_) => {}
+        Object::Plain(o) => list.in_schema(o.namespace, &o.depends_on),
+        Object::Publication(_)
+        | Object::Namespace(_)
+        | Object::Granted(_)
+        | Object::Description(_)
+        | Object::Role(_)
+        | Object::Database(_) => {}
     }
     list.all
 }
@@ -198,6 +195,11 @@ pub fn dependencies(object: &Object) -> Vec<Dependency> {
 pub fn is_range_constructor(f: &Function) -> bool {
     let makes_range = f.source.starts_with("range_constructor") || f.source.starts_with("multirange_constructor");
     f.language == classes::INTERNAL_LANGUAGE && makes_range && f.oid.0 >= classes::FIRST_USER_OID
+}
+
+/// How an object depends on another one that it mentions: an extension is mentioned by ALTER ... DEPENDS ON EXTENSION alone.
+fn usual_kind(referenced: ObjectAddress) -> DependencyKind {
+    if referenced.class == classes::PG_EXTENSION { DependencyKind::AutoExtension } else { DependencyKind::Normal }
 }
 
 struct List {
@@ -221,8 +223,17 @@ impl List {
         self.push(address(class, object, 0), DependencyKind::Normal);
     }
 
+    /// Of an extension, an object that DEPENDS ON EXTENSION.
     fn normals(&mut self, addresses: &[ObjectAddress]) {
-        addresses.iter().for_each(|a| self.push(*a, DependencyKind::Normal));
+        for address in addresses {
+            self.push(*address, usual_kind(*address));
+        }
+    }
+
+    /// What stands in a schema, or in none.
+    fn in_schema(&mut self, namespace: Oid, others: &[ObjectAddress]) {
+        self.normal(classes::PG_NAMESPACE, namespace);
+        self.normals(others);
     }
 
     /// What belongs to a table.
@@ -290,6 +301,19 @@ fn relation(o: &Relation, list: &mut List) {
     list.normals(&o.depends_on);
 }
 
+fn trigger(o: &Trigger, list: &mut List) {
+    list.push(address(classes::PG_CLASS, o.table, 0), DependencyKind::Auto);
+    list.push(address(classes::PG_CLASS, o.constraint_table, 0), DependencyKind::Auto);
+    list.push(address(classes::PG_TRIGGER, o.parent, 0), DependencyKind::Auto);
+    list.normal(classes::PG_PROC, o.function);
+    o.columns.iter().for_each(|c| list.push(address(classes::PG_CLASS, o.table, i32::from(*c)), DependencyKind::Normal));
+    list.normals(&o.depends_on);
+    if o.constraint.is_valid() {
+        let itself = address(classes::PG_TRIGGER, o.oid, 0);
+        list.of(address(classes::PG_CONSTRAINT, o.constraint, 0), |list| list.push(itself, DependencyKind::Internal));
+    }
+}
+
 fn extended_statistics(o: &ExtendedStatistics, list: &mut List) {
     list.normal(classes::PG_NAMESPACE, o.namespace);
     if o.columns.is_empty() {
@@ -299,7 +323,7 @@ fn extended_statistics(o: &ExtendedStatistics, list: &mut List) {
     for of in &o.depends_on {
         // Columns of its table that an expression reads.
         let own = of.class == classes::PG_CLASS && of.object == o.table;
-        list.push(*of, if own { DependencyKind::Auto } else { DependencyKind::Normal });
+        list.push(*of, if own { DependencyKind::Auto } else { usual_kind(*of) });
     }
 }
 
@@ -357,7 +381,7 @@ fn index_dependencies(o: &Relation, index: &IndexInfo, list: &mut List) {
     for of in &o.depends_on {
         // Columns of its table that an expression or the predicate reads.
         let own = of.class == classes::PG_CLASS && of.object == index.table;
-        list.push(*of, if own { DependencyKind::Auto } else { DependencyKind::Normal });
+        list.push(*of, if own { DependencyKind::Auto } else { usual_kind(*of) });
     }
 }
 

@@ -1,21 +1,18 @@
-//! Privilege lists of objects that have no row to keep them: languages, which are built in, and settings (pg_parameter_acl).
+//! Privilege lists that are objects: of settings (pg_parameter_acl), and those that new objects get (pg_default_acl).
 
 use std::sync::Arc;
 
 use melba_types::Oid;
 
-use crate::classes;
-use crate::objects::{Acl, ObjectAddress};
-use crate::privileges::AclKind;
+use crate::objects::{Acl, AclItem, ObjectAddress};
 
-/// The privileges on a language, or a row of pg_parameter_acl. Without one, nothing was granted or revoked.
+/// A row of pg_parameter_acl. Without one, nothing was granted or revoked.
 #[derive(Clone, Debug)]
 pub struct Granted {
-    /// Of the language or of the row.
     pub oid: Oid,
-    /// pg_language or pg_parameter_acl.
+    /// pg_parameter_acl; in data of earlier versions, pg_language.
     pub class: Oid,
-    /// A setting's is in lower case.
+    /// In lower case.
     pub name: Arc<str>,
     pub acl: Acl,
 }
@@ -24,9 +21,17 @@ impl Granted {
     pub fn address(&self) -> ObjectAddress {
         ObjectAddress { class: self.class, object: self.oid, sub: 0 }
     }
+}
 
-    /// The kind of object that privileges of a class are on.
-    pub fn kind(class: Oid) -> AclKind {
-        if class == classes::PG_LANGUAGE { AclKind::Language } else { AclKind::Parameter }
-    }
+/// pg_default_acl: the privileges that new objects of a role get.
+#[derive(Clone, Debug)]
+pub struct DefaultAcl {
+    pub oid: Oid,
+    /// Whose objects.
+    pub role: Oid,
+    /// In this schema, in addition to those for all (0).
+    pub namespace: Oid,
+    /// Of objects of a kind: 'r' relations, 'S' sequences, 'f' functions, 'T' types, 'n' schemas, 'L' large objects.
+    pub letter: u8,
+    pub acl: Arc<[AclItem]>,
 }

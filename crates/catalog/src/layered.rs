@@ -52,6 +52,7 @@ named! {
     TextSearchDictionary, self, self.namespace, &self.name;
     TextSearchConfig, self, self.namespace, &self.name;
     Extension, self, Oid::INVALID, &self.name;
+    PlainObject, self, self.class, &self.name;
     Granted, self, self.class, &self.name;
     DefaultAcl, self, self.role, "";
     Role, self, Oid::INVALID, &self.name;

@@ -41,6 +41,7 @@ mod operator_families;
 mod operators;
 mod partitioning;
 mod placement;
+pub mod plain;
 pub mod privileges;
 pub mod publications;
 mod radix;

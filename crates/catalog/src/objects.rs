@@ -16,9 +16,10 @@ pub use crate::aggregates::{AggregateInfo, MovingAggregate};
 pub use crate::event_triggers::EventTrigger;
 pub use crate::extended_statistics::{ExtendedStatistics, McvItem, StatisticsData};
 pub use crate::foreign::{ColumnOptions, ForeignDataWrapper, ForeignServer, ForeignTable, UserMapping};
-pub use crate::granted::Granted;
+pub use crate::granted::{DefaultAcl, Granted};
 pub use crate::operator_families::{FamilyFunction, FamilyOperator, OperatorClass, OperatorFamily};
 pub use crate::partitioning::*;
+pub use crate::plain::PlainObject;
 pub use crate::publications::{Publication, PublicationMember};
 pub use crate::relation_kind::RelationKind;
 pub use crate::row_security::Policy;
@@ -64,9 +65,11 @@ pub enum Object {
     TextSearchDictionary(Arc<TextSearchDictionary>),
     TextSearchConfig(Arc<TextSearchConfig>),
     Extension(Arc<Extension>),
+    /// Access methods, conversions, languages, tablespaces, transforms.
+    Plain(Arc<PlainObject>),
     /// ALTER DEFAULT PRIVILEGES.
     DefaultAcl(Arc<DefaultAcl>),
-    /// GRANT ON LANGUAGE, and ON PARAMETER, which all databases share.
+    /// GRANT ON PARAMETER, which all databases share.
     Granted(Arc<Granted>),
     /// COMMENT ON.
     Description(Arc<Description>),
@@ -84,19 +87,6 @@ pub struct ObjectAddress {
     pub object: Oid,
     /// Column number, or 0.
     pub sub: i32,
-}
-
-/// pg_default_acl: the privileges that new objects of a role get.
-#[derive(Clone, Debug)]
-pub struct DefaultAcl {
-    pub oid: Oid,
-    /// Whose objects.
-    pub role: Oid,
-    /// In this schema, in addition to those for all (0).
-    pub namespace: Oid,
-    /// Of objects of a kind: 'r' relations, 'S' sequences, 'f' functions, 'T' types, 'n' schemas, 'L' large objects.
-    pub letter: u8,
-    pub acl: Arc<[AclItem]>,
 }
 
 #[derive(Clone, Debug)]

@@ -323,6 +323,11 @@ impl Catalog {
         if let TypeOrder::Function(class) = self.type_order(ty) {
             return Some(class);
         }
+        self.ordering_function_of_parts(ty)
+    }
+
+    /// The same of the elements or fields of values of a type.
+    fn ordering_function_of_parts(&self, ty: Oid) -> Option<Arc<OperatorClass>> {
         if let Some(element) = self.array_element(ty) {
             return self.ordering_function(element);
         }
@@ -429,6 +434,23 @@ impl Catalog {
                 _ => false,
             },
         }
+    }
+
+    /// Whether keys of a type may have the order of a built-in class that a key names, whatever class is the type's default.
+    pub fn keys_may_have_order(&self, class: &OperatorClass, ty: Oid) -> bool {
+        let ty = self.base_type(ty);
+        let is_composed = self.type_(ty).is_some_and(|t| t.base.is_none());
+        !is_of_users(class.oid)
+            && self.ordering_function_of_parts(ty).is_none()
+            && self.is_held_alike(ty, class.input_type)
+            && (is_composed || self.key_type_of_class(class, ty) == class.input_type)
+    }
+
+    /// The type whose order the keys of a column have: of a base type of users, the one that the class is for.
+    pub fn key_type_of_class(&self, class: &OperatorClass, ty: Oid) -> Oid {
+        let is_of_user = self.type_(self.base_type(ty)).is_some_and(|t| t.base.is_some());
+        let has_class_keys = is_of_user && !is_of_users(class.oid) && KeyType::of_builtin(class.input_type).is_some();
+        if has_class_keys { class.input_type } else { ty }
     }
 
     /// Where an operator that orders values of a type by a function of users, in an order that no key has, stands in its family.

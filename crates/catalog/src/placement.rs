@@ -20,6 +20,7 @@ impl Object {
             Object::TextSearchDictionary(o) => o.namespace,
             Object::TextSearchConfig(o) => o.namespace,
             Object::Extension(o) => o.namespace,
+            Object::Plain(o) => o.namespace,
             Object::DefaultAcl(o) => o.namespace,
             _ => Oid::INVALID,
         };

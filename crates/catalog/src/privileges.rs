@@ -6,7 +6,6 @@ use melba_types::{Oid, Result, bail};
 
 use crate::acl::*;
 use crate::classes;
-use crate::layered::Layered;
 use crate::memberships::DATABASE_OWNER;
 use crate::objects::*;
 use crate::snapshot::Catalog;
@@ -156,17 +155,13 @@ pub fn parse_privileges(kind: AclKind, text: &str) -> Result<Vec<u64>> {
 
 impl Catalog {
     pub fn granted(&self, oid: Oid) -> Option<&Arc<Granted>> {
-        self.language_acls.get(oid).or_else(|| self.parameter_acls.get(oid))
+        self.parameter_acls.get(oid)
     }
 
-    /// Of a class, by name.
-    pub fn granted_by_name(&self, class: Oid, name: &str) -> Option<&Arc<Granted>> {
-        let of_class = match class {
-            classes::PG_LANGUAGE => &self.language_acls,
-            _ => &self.parameter_acls,
-        };
-        let oid = of_class.named(class, name).next()?.oid;
-        of_class.get(oid)
+    /// Of a setting.
+    pub fn granted_by_name(&self, name: &str) -> Option<&Arc<Granted>> {
+        let oid = self.parameter_acls.named(classes::PG_PARAMETER_ACL, name).next()?.oid;
+        self.parameter_acls.get(oid)
     }
 
     /// The rows of pg_parameter_acl.
@@ -174,22 +169,32 @@ impl Catalog {
         self.parameter_acls.iter()
     }
 
-    /// The list of a language or a setting, by name; `None`: what is usual.
-    pub fn granted_acl(&self, class: Oid, name: &str) -> Acl {
-        self.granted_by_name(class, name).and_then(|g| g.acl.clone())
+    /// The list of a setting, by name; `None`: what is usual.
+    pub fn granted_acl(&self, name: &str) -> Acl {
+        self.granted_by_name(name).and_then(|g| g.acl.clone())
     }
 
     /// Whether a role has all of the privileges on a language or a setting.
     pub fn may_use(&self, role: Oid, class: Oid, name: &str, privileges: u64) -> bool {
-        let acl = self.granted_acl(class, name);
-        self.has_privileges(role, Granted::kind(class), classes::POSTGRES_ROLE, &acl, privileges)
+        let language = self.plain_object_by_name(class, Oid::INVALID, name);
+        match language.filter(|_| class == classes::PG_LANGUAGE) {
+            Some(language) => self.has_privileges(role, AclKind::Language, language.owner, &language.acl, privileges),
+            None => self.has_privileges(role, AclKind::Parameter, classes::POSTGRES_ROLE, &self.granted_acl(name), privileges),
+        }
     }
 
-    pub(crate) fn granted_of(&mut self, class: Oid) -> &mut Layered<Granted> {
-        match class {
-            classes::PG_LANGUAGE => &mut self.language_acls,
-            _ => &mut self.parameter_acls,
-        }
+    /// A language by name: internal, c, sql, plpgsql.
+    pub fn language_by_name(&self, name: &str) -> Option<Oid> {
+        self.plain_object_by_name(classes::PG_LANGUAGE, Oid::INVALID, name).map(|language| language.oid)
+    }
+
+    pub fn language_name(&self, oid: Oid) -> Option<&str> {
+        self.plain_object(classes::PG_LANGUAGE, oid).map(|language| &*language.name)
+    }
+
+    /// The settings of all roles in all databases, as `name=value`.
+    pub fn settings_of_all(&self) -> &[Arc<str>] {
+        self.plain_object(classes::PG_DB_ROLE_SETTING, classes::PG_DB_ROLE_SETTING).map_or(&[], |row| &row.options)
     }
 
     pub fn is_superuser(&self, role: Oid) -> bool {

@@ -65,6 +65,7 @@ pub fn roles_of(catalog: &Catalog, object: &Object) -> Vec<RoleDependency> {
         Object::TextSearchConfig(o) => (o.owner, &none),
         Object::Extension(o) => (o.owner, &none),
         Object::Database(o) => (o.owner, &o.acl),
+        Object::Plain(o) => (o.owner, &o.acl),
         Object::Granted(o) => (classes::POSTGRES_ROLE, &o.acl),
         Object::DefaultAcl(o) => return of_list(object.address(), o.role, &o.acl),
         Object::Policy(o) => {

@@ -48,7 +48,7 @@ pub struct Catalog {
     text_search_dictionaries: Layered<TextSearchDictionary>,
     text_search_configs: Layered<TextSearchConfig>,
     extensions: Layered<Extension>,
-    pub(crate) language_acls: Layered<Granted>,
+    pub(crate) plain_objects: Layered<PlainObject>,
     pub(crate) parameter_acls: Layered<Granted>,
     default_acls: Layered<DefaultAcl>,
     roles: Layered<Role>,
@@ -122,7 +122,7 @@ impl Catalog {
             foreign_data_wrappers: Layered::new(&b.foreign_data_wrappers),
             foreign_servers: Layered::new(&b.foreign_servers),
             user_mappings: Layered::new(&b.user_mappings),
-            language_acls: Layered::new(&b.granted),
+            plain_objects: Layered::new(&b.plain_objects),
             parameter_acls: Layered::new(&b.granted),
             collations: Layered::new(&b.collations),
             text_search_dictionaries: Layered::new(&b.text_search_dictionaries),
@@ -165,7 +165,12 @@ impl Catalog {
         next.roles = other.roles.clone();
         next.databases = other.databases.clone();
         next.parameter_acls = other.parameter_acls.clone();
-        for oid in next.roles.iter().map(|r| r.oid).chain(next.databases.iter().map(|d| d.oid)) {
+        for object in other.plain_objects.user_objects().filter(|o| classes::is_shared(o.class)) {
+            next.plain_objects.put(object.clone());
+        }
+        let tablespaces: Vec<Oid> = next.plain_objects_of(classes::PG_TABLESPACE).map(|t| t.oid).collect();
+        let described = next.roles.iter().map(|r| r.oid).chain(next.databases.iter().map(|d| d.oid)).chain(tablespaces);
+        for oid in described {
             let of_other = other.descriptions.get(oid.0).into_iter().flatten();
             let shared: Vec<_> = of_other.filter(|d| classes::is_shared(d.address.class)).cloned().collect();
             let own = next.descriptions.get(oid.0).is_some_and(|v| v.iter().any(|d| classes::is_shared(d.address.class)));
@@ -236,7 +241,8 @@ impl Catalog {
             Object::DefaultAcl(o) => self.default_acls.put(o.clone()).map(Object::DefaultAcl),
             Object::Role(o) => self.roles.put(o.clone()).map(Object::Role),
             Object::Database(o) => self.databases.put(o.clone()).map(Object::Database),
-            Object::Granted(o) => self.granted_of(o.class).put(o.clone()).map(Object::Granted),
+            Object::Plain(o) => self.plain_objects.put(o.clone()).map(Object::Plain),
+            Object::Granted(o) => self.parameter_acls.put(o.clone()).map(Object::Granted),
             Object::Description(o) => {
                 self.remove_description(o.address);
                 self.descriptions.entry(o.address.object.0, Vec::new).push(o.clone());
@@ -318,7 +324,8 @@ impl Catalog {
             classes::PG_DEFAULT_ACL => self.default_acls.remove(oid).map(Object::DefaultAcl),
             classes::PG_AUTHID => self.roles.remove(oid).map(Object::Role),
             classes::PG_DATABASE => self.databases.remove(oid).map(Object::Database),
-            class @ (classes::PG_LANGUAGE | classes::PG_PARAMETER_ACL) => self.granted_of(class).remove(oid).map(Object::Granted),
+            classes::PG_PARAMETER_ACL => self.parameter_acls.remove(oid).map(Object::Granted),
+            class if self.plain_object(class, oid).is_some() => self.plain_objects.remove(oid).map(Object::Plain),
             _ => None,
         };
         if let Some(Object::Relation(index)) = &old
@@ -378,7 +385,7 @@ impl Catalog {
         macro_rules! is_one_of { ($($field:ident)*) => {false $(|| self.$field.get(oid).is_some())*}; }
         let objects = is_one_of! { namespaces relations types functions operators operator_families operator_classes casts constraints
         triggers policies rules statistics_objects event_triggers publications publication_members foreign_data_wrappers foreign_servers user_mappings collations text_search_dictionaries text_search_configs
-        extensions parameter_acls roles databases };
+        extensions plain_objects parameter_acls roles databases };
         objects
             || self.parts.get(oid.0).is_some()
             || self.types.iter().any(|t| t.labels.iter().any(|l| l.0 == oid))
@@ -528,13 +535,19 @@ impl Catalog {
         self.default_acls.named(role, "")
     }
 
-    /// A language by name: internal, c, sql, plpgsql.
-    pub fn language_by_name(&self, name: &str) -> Option<Oid> {
-        BUILTINS.languages.get(name).copied()
+    pub fn plain_object(&self, class: Oid, oid: Oid) -> Option<&Arc<PlainObject>> {
+        self.plain_objects.get(oid).filter(|object| object.class == class)
     }
 
-    pub fn language_name(&self, oid: Oid) -> Option<&'static str> {
-        BUILTINS.languages.iter().find(|(_, o)| **o == oid).map(|(n, _)| *n)
+    /// Those of a class, in OID order.
+    pub fn plain_objects_of(&self, class: Oid) -> impl Iterator<Item = &Arc<PlainObject>> {
+        self.plain_objects.iter().filter(move |object| object.class == class)
+    }
+
+    /// `namespace` is 0 for a class whose objects are in no schema.
+    pub fn plain_object_by_name(&self, class: Oid, namespace: Oid, name: &str) -> Option<&Arc<PlainObject>> {
+        let oid = self.plain_objects.named(class, name).find(|object| object.namespace == namespace)?.oid;
+        self.plain_objects.get(oid)
     }
 
     /// Whether all databases share a system relation (pg_authid, pg_database, ...).
@@ -751,8 +764,8 @@ impl Catalog {
             classes::PG_DEFAULT_ACL => self.default_acl_by_oid(oid).cloned().map(Object::DefaultAcl),
             classes::PG_AUTHID => self.role(oid).cloned().map(Object::Role),
             classes::PG_DATABASE => self.database(oid).cloned().map(Object::Database),
-            classes::PG_LANGUAGE | classes::PG_PARAMETER_ACL => self.granted(oid).cloned().map(Object::Granted),
-            _ => None,
+            classes::PG_PARAMETER_ACL => self.granted(oid).cloned().map(Object::Granted),
+            class => self.plain_object(class, oid).cloned().map(Object::Plain),
         }
     }
 
@@ -770,7 +783,7 @@ impl Catalog {
             constraints Constraint, triggers Trigger, policies Policy, rules Rule, event_triggers EventTrigger,
             publications Publication, publication_members PublicationMember,
             foreign_data_wrappers ForeignDataWrapper, foreign_servers ForeignServer, user_mappings UserMapping,
-            statistics_objects ExtendedStatistics, language_acls Granted, parameter_acls Granted,
+            statistics_objects ExtendedStatistics, plain_objects Plain, parameter_acls Granted,
         }
         all.extend(self.descriptions().filter(|d| !is_builtin(d)).cloned().map(Object::Description));
         all

@@ -20,13 +20,13 @@ use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{CommentStmt, Node, ObjectType};
 
 use crate::alter_routine::commented_routine;
-use crate::built_in::commented_built_in;
 use crate::collation::find_collation;
 use crate::database::database_by_name;
 use crate::event_trigger::find_event_trigger;
 use crate::extension::owned_extension;
 use crate::foreign::{find_foreign, is_foreign};
 use crate::large_object::commented_large_object;
+use crate::plain::commented_plain;
 use crate::publication::find_publication;
 use crate::text_search::{find_text_search, is_text_search};
 use crate::types::cast::find_cast;
@@ -52,7 +52,7 @@ fn is_named_as_dropped(kind: ObjectType) -> bool {
 }
 
 pub fn comment(ddl: &Ddl<'_>, s: &CommentStmt) -> Result<()> {
-    let address = commented(ddl, s)?;
+    let address = addressed(ddl, s.objtype(), s.object.as_deref())?;
     if s.comment.is_empty() {
         ddl.tx().change(ObjectChange::RemoveDescription(address));
     } else {
@@ -107,15 +107,15 @@ fn commented_domain_constraint(ddl: &Ddl<'_>, object: Option<&Node>) -> Result<O
     Ok(ObjectAddress { class: classes::PG_CONSTRAINT, object: found.oid, sub: 0 })
 }
 
-fn commented(ddl: &Ddl<'_>, s: &CommentStmt) -> Result<ObjectAddress> {
-    let object = s.object.as_deref();
+/// The object that a statement names, which belongs to the user.
+pub fn addressed(ddl: &Ddl<'_>, kind: ObjectType, object: Option<&Node>) -> Result<ObjectAddress> {
     let names = match object.and_then(|n| n.node.as_ref()) {
         Some(N::List(list)) => strings(&list.items),
         Some(N::TypeName(name)) => strings(&name.names),
         _ => object.and_then(string).into_iter().collect(),
     };
     let (catalog, at) = (ddl.catalog(), |class, object| ObjectAddress { class, object, sub: 0 });
-    match s.objtype() {
+    match kind {
         kind @ (ObjectType::ObjectTable
         | ObjectType::ObjectView
         | ObjectType::ObjectMatview
@@ -166,7 +166,7 @@ fn commented(ddl: &Ddl<'_>, s: &CommentStmt) -> Result<ObjectAddress> {
         ObjectType::ObjectDomconstraint => commented_domain_constraint(ddl, object),
         ObjectType::ObjectTrigger => commented_trigger(ddl, &names),
         kind if RoutineName::is_routine(kind) => commented_routine(ddl, kind, object),
-        kind => commented_built_in(ddl, kind, object),
+        kind => commented_plain(ddl, kind, object),
     }
 }
 

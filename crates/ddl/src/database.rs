@@ -70,8 +70,9 @@ pub fn create_database(ddl: &Ddl<'_>, s: &CreatedbStmt) -> Result<()> {
     let copied = ddl.tx().cluster().catalog(source.oid);
     // The separate objects of another database: changed ones of the initial objects (grants on schema public) count, too.
     let shared = |o: &Object| match o {
-        Object::Role(_) | Object::Database(_) => true,
-        Object::Description(d) => [classes::PG_AUTHID, classes::PG_DATABASE].contains(&d.address.class),
+        Object::Role(_) | Object::Database(_) | Object::Granted(_) => true,
+        Object::Plain(o) => [classes::PG_TABLESPACE, classes::PG_DB_ROLE_SETTING].contains(&o.class),
+        Object::Description(d) => [classes::PG_AUTHID, classes::PG_DATABASE, classes::PG_TABLESPACE].contains(&d.address.class),
         // Of sessions, which do not outlive the server.
         Object::Namespace(n) => n.name.starts_with("pg_temp_"),
         _ => false,
@@ -177,14 +178,20 @@ pub fn alter_database_set(ddl: &Ddl<'_>, s: &AlterDatabaseSetStmt) -> Result<()>
 /// A setting of all roles in a database: ALTER DATABASE ... SET, ALTER ROLE ALL IN DATABASE ... SET.
 pub fn set_in_database(ddl: &Ddl<'_>, database: &Database, set: &VariableSetStmt) -> Result<()> {
     let mut changed = database.clone();
+    change_settings(ddl, &mut changed.settings, set)?;
+    ddl.tx().put(Object::Database(Arc::new(changed)));
+    Ok(())
+}
+
+/// SET or RESET of a list of settings, as `name=value`.
+pub fn change_settings(ddl: &Ddl<'_>, settings: &mut Vec<Arc<str>>, set: &VariableSetStmt) -> Result<()> {
     if set.kind() == VariableSetKind::VarResetAll {
-        changed.settings.retain(|text| !may_reset(ddl, text));
+        settings.retain(|text| !may_reset(ddl, text));
     } else {
         let text = kept_setting(ddl, set)?;
-        changed.settings.retain(|text| !text.starts_with(&format!("{}=", set.name)));
-        changed.settings.extend(text.map(Into::into));
+        settings.retain(|text| !text.starts_with(&format!("{}=", set.name)));
+        settings.extend(text.map(Into::into));
     }
-    ddl.tx().put(Object::Database(Arc::new(changed)));
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use melba_parse::command::object_word;
 use melba_routine::aggregate::create_aggregate;
 use melba_routine::operator::create_operator;
 use melba_types::{DbError, Result, bail};
-use pg_query::protobuf::{AlterExtensionContentsStmt, DefineStmt, ObjectType, SecLabelStmt};
+use pg_query::protobuf::{DefineStmt, ObjectType, SecLabelStmt};
 
 use crate::collation::create_collation;
 use crate::text_search::{create_text_search, is_text_search};
@@ -27,8 +27,4 @@ pub fn label(_: &Ddl<'_>, s: &SecLabelStmt) -> Result<()> {
         "" => bail!(INVALID_PARAMETER_VALUE, "no security label providers have been loaded"),
         name => bail!(INVALID_PARAMETER_VALUE, "security label provider \"{name}\" is not loaded"),
     }
-}
-
-pub fn change_extension_members(_: &Ddl<'_>, _: &AlterExtensionContentsStmt) -> Result<()> {
-    Err(DbError::unsupported("changing the members of an extension"))
 }

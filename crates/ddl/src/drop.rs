@@ -21,11 +21,11 @@ use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{DropBehavior, DropStmt, Node, ObjectType};
 
 use crate::alter_routine::dropped_routine;
-use crate::built_in::{BuiltInKind, built_in_object};
 use crate::collation::find_collation;
 use crate::event_trigger::find_event_trigger;
 use crate::extension::dropped_extension;
 use crate::foreign::{find_foreign, is_foreign};
+use crate::plain::{PlainKind, dropped_plain};
 use crate::publication::find_publication;
 use crate::text_search::{find_text_search, is_text_search};
 use crate::types::cast::find_cast;
@@ -98,7 +98,7 @@ fn resolve_dropped(ddl: &Ddl<'_>, kind: ObjectType, object: &Node, missing_ok: b
         _ if is_placed(kind) => dropped_placed(ddl, kind, object, missing_ok),
         ObjectType::ObjectPublication => find_publication(ddl, object, missing_ok),
         _ if is_foreign(kind) => find_foreign(ddl, kind, object, missing_ok),
-        _ if BuiltInKind::of(kind).is_some() => built_in_object(ddl, kind, object, missing_ok),
+        _ if PlainKind::of(kind).is_some() => dropped_plain(ddl, kind, object, missing_ok),
         ObjectType::ObjectEventTrigger => find_event_trigger(ddl, object, missing_ok),
         ObjectType::ObjectStatisticExt => find_statistics(ddl, object, missing_ok),
         _ => resolve_named(ddl, kind, object, missing_ok),

@@ -231,6 +231,15 @@ pub fn move_extension(ddl: &Ddl<'_>, name: &str, schema: &str) -> Result<()> {
     if target == extension.namespace {
         return Ok(());
     }
+    let catalog = ddl.catalog();
+    let is_view = |member: &ObjectAddress| {
+        let view = catalog.relation(member.object).filter(|_| member.class == classes::PG_CLASS);
+        view.is_some_and(|view| definition.views.iter().any(|(name, _)| **name == *view.name))
+    };
+    let is_added = |member: &ObjectAddress| member.object.0 < classes::FIRST_EXTENSION_OID && !is_view(member);
+    if extension.members.iter().any(is_added) {
+        return Err(DbError::unsupported("moving an extension to which members were added"));
+    }
     refuse_taken_names(ddl, &definition.objects, target)?;
     move_members(ddl, &extension, &extension.members, target)
 }

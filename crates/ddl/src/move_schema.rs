@@ -7,7 +7,6 @@ use melba_catalog::{Constraint, Object, ObjectAddress, Operator, Relation, Relat
 use melba_definition::context::Ddl;
 use melba_definition::special_schema::refuse_special_schema;
 use melba_definition::words::check_kind;
-use melba_parse::command::object_word;
 use melba_relation::operator_class::{is_placed, move_placed};
 use melba_relation::sequence::owned_sequence;
 use melba_relation::statistics::alter::move_statistics;
@@ -20,9 +19,9 @@ use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{AlterObjectSchemaStmt, ObjectType};
 
 use crate::alter_routine::move_routine;
-use crate::built_in::refuse_built_in;
 use crate::collation::move_collation;
 use crate::extension::move_extension;
+use crate::plain::move_plain;
 use crate::rename::refuse_type_of_other;
 use crate::text_search::{is_text_search, move_text_search};
 use crate::types::named::{open_type, require_defined};
@@ -70,10 +69,7 @@ pub fn alter_schema(ddl: &Ddl<'_>, s: &AlterObjectSchemaStmt) -> Result<()> {
             move_operator(ddl, &operator, &s.newschema)
         }
         kind if RoutineName::is_routine(kind) => move_routine(ddl, kind, s.object.as_deref(), &s.newschema),
-        kind => {
-            let objects = s.object.as_deref().map_or(&[][..], std::slice::from_ref);
-            refuse_built_in(ddl, kind, objects, &format!("ALTER {} ... SET SCHEMA", object_word(kind)))
-        }
+        kind => move_plain(ddl, kind, s.object.as_deref(), &s.newschema),
     }
 }
 

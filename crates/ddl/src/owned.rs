@@ -22,6 +22,7 @@ use crate::event_trigger::give_event_trigger;
 use crate::foreign::{give_server, give_wrapper, grant_on_foreign};
 use crate::large_object::{drop_large_object, give_large_object, grant_on_large_object};
 use crate::owner::{give_database, give_schema, give_type};
+use crate::plain::{give_plain, grant_on_plain};
 use crate::privileges::acl::Grant;
 use crate::privileges::defaults::set_default_acl;
 use crate::privileges::grant::{grant_on_database, grant_on_relation, grant_on_schema, grant_on_type};
@@ -97,7 +98,7 @@ fn lock_used(ddl: &Ddl<'_>, object: ObjectAddress) -> Result<()> {
     match object.class {
         classes::PG_CLASS => ddl.lock_relation(object.object, RelationLockMode::AccessExclusive),
         classes::PG_LARGEOBJECT => Ok(()),
-        classes::PG_DATABASE => ddl.lock_database_object(Oid::INVALID, object.class, object.object),
+        classes::PG_DATABASE | classes::PG_TABLESPACE => ddl.lock_database_object(Oid::INVALID, object.class, object.object),
         _ => ddl.lock_database_object(ddl.tx().database, object.class, object.object),
     }
 }
@@ -118,6 +119,7 @@ fn revoke_from(ddl: &Ddl<'_>, role: Oid, object: ObjectAddress) -> Result<()> {
         (_, Some(Object::Type(_))) => grant_on_type(ddl, &grant, oid, false),
         (_, Some(Object::Function(f))) => grant_on_routine(ddl, &grant, &f),
         (_, Some(Object::ForeignDataWrapper(_) | Object::ForeignServer(_))) => grant_on_foreign(ddl, &grant, object),
+        (_, Some(Object::Plain(object))) => grant_on_plain(ddl, &grant, &object),
         (_, Some(Object::Granted(granted))) => granted::change_granted(ddl, &grant, (*granted).clone()),
         (_, Some(Object::DefaultAcl(acl))) => {
             let kind = AclKind::of_default_acl_letter(acl.letter);
@@ -164,6 +166,7 @@ fn give_object(ddl: &Ddl<'_>, object: ObjectAddress, owner: Oid) -> Result<()> {
         Some(Object::ForeignServer(o)) => give_server(ddl, &o, owner)?,
         Some(Object::EventTrigger(o)) => give_event_trigger(ddl, &o, owner)?,
         Some(Object::ExtendedStatistics(o)) => give_statistics(ddl, &o, owner)?,
+        Some(Object::Plain(o)) => give_plain(ddl, &o, owner)?,
         Some(Object::Extension(o)) => {
             ddl.check_new_owner(o.owner, owner, Some(o.namespace))?;
             ddl.tx().put(Object::Extension(Arc::new(Extension { owner, ..(*o).clone() })));

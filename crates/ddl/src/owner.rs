@@ -14,12 +14,12 @@ use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{AlterOwnerStmt, ObjectType};
 
 use crate::alter_routine::alter_routine_owner;
-use crate::built_in::give_built_in;
 use crate::collation::{give_collation, named_collation};
 use crate::database::{database_by_name, may_create_databases};
 use crate::event_trigger::{give_event_trigger, named_event_trigger};
 use crate::foreign::{is_foreign, own_foreign};
 use crate::large_object::alter_large_object_owner;
+use crate::plain::own_plain;
 use crate::privileges::acl::given;
 use crate::publication::{give_publication, named_publication};
 use crate::rename::refuse_type_of_other;
@@ -71,7 +71,7 @@ pub fn alter_owner(ddl: &Ddl<'_>, s: &AlterOwnerStmt) -> Result<()> {
             give_operator(ddl, &operator, owner)
         }
         kind if RoutineName::is_routine(kind) => alter_routine_owner(ddl, kind, object, owner),
-        kind => give_built_in(ddl, kind, object, owner),
+        kind => own_plain(ddl, kind, object, owner),
     }
 }
 

@@ -9,7 +9,6 @@ use melba_definition::context::Ddl;
 use melba_definition::naming::refuse_reserved_schema;
 use melba_definition::words::check_kind;
 use melba_engine::RelationLockMode;
-use melba_parse::command::object_word;
 use melba_relation::constraint::row::is_system_column;
 use melba_relation::operator_class::{is_placed, rename_placed};
 use melba_relation::policy::rename_policy;
@@ -27,11 +26,11 @@ use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{self, DropBehavior, Node, ObjectType, RenameStmt};
 
 use crate::alter_routine::rename_routine;
-use crate::built_in::refuse_built_in;
 use crate::collation::rename_collation;
 use crate::database::{database_by_name, may_create_databases};
 use crate::event_trigger::rename_event_trigger;
 use crate::foreign::{is_foreign, rename_foreign};
+use crate::plain::rename_plain;
 use crate::publication::rename_publication;
 use crate::role::rename_role;
 use crate::text_search::{is_text_search, rename_text_search};
@@ -92,7 +91,7 @@ pub fn rename(ddl: &Ddl<'_>, s: &RenameStmt) -> Result<()> {
         kind => {
             let name = Node { node: Some(N::String(protobuf::String { sval: s.subname.clone() })) };
             let object = s.object.as_deref().unwrap_or(&name);
-            refuse_built_in(ddl, kind, std::slice::from_ref(object), &format!("ALTER {} ... RENAME TO", object_word(kind)))
+            rename_plain(ddl, kind, Some(object), &s.newname)
         }
     }
 }

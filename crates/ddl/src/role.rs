@@ -16,8 +16,9 @@ use pg_query::protobuf::{
     RoleStmtType, VariableSetKind, VariableSetStmt,
 };
 
-use crate::database::{connection_limit, database_by_name, set_in_database};
+use crate::database::{change_settings, connection_limit, database_by_name, set_in_database};
 use crate::large_object::large_objects_of_role;
+use crate::plain::change_settings_of_all;
 
 /// The role that grants or revokes a role, and GRANTED BY.
 struct Grantor {
@@ -285,7 +286,7 @@ fn set_for_all_roles(ddl: &Ddl<'_>, database: &str, set: &VariableSetStmt) -> Re
         return Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied to alter setting")
             .detail("Only roles with the SUPERUSER attribute may alter settings globally."));
     }
-    Err(DbError::unsupported("ALTER ROLE ALL SET without IN DATABASE"))
+    change_settings_of_all(ddl, |settings| change_settings(ddl, settings, set))
 }
 
 pub fn rename_role(ddl: &Ddl<'_>, from: &str, to: &str) -> Result<()> {
@@ -422,7 +423,7 @@ fn uses_of_role(ddl: &Ddl<'_>, role: Oid) -> Result<Vec<String>> {
     }
     for other in ddl.tx().cluster().catalogs().databases().filter(|c| c.database_oid() != ddl.tx().database) {
         // Databases and parameters are everybody's, and have been listed.
-        let is_own = |class: Oid| ![classes::PG_DATABASE, classes::PG_PARAMETER_ACL].contains(&class);
+        let is_own = |class: Oid| ![classes::PG_DATABASE, classes::PG_PARAMETER_ACL, classes::PG_TABLESPACE].contains(&class);
         let count = role_uses(other).iter().filter(|u| u.role == role && is_own(u.object.class)).count();
         if count > 0 {
             let name = catalog.database(other.database_oid()).map_or("", |d| &d.name);

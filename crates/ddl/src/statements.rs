@@ -9,8 +9,9 @@ use melba_relation::{index, operator_class, policy, rule, sequence, statistics, 
 use melba_routine::{create, operator};
 
 use crate::{
-    alter_routine, alter_table, collation, comment, database, define, drop, event_trigger, extension, foreign, move_schema,
-    owned, owner, privileges, publication, rename, role, schema, text_search, types,
+    alter_routine, alter_table, collation, comment, conversion, database, define, drop, event_trigger, extension,
+    extension_members, foreign, move_schema, owned, owner, plain, privileges, publication, rename, role, schema, text_search,
+    types,
 };
 
 /// A row for each statement of this crate: `statement(s): the lock it takes on the relations it names => its function`.
@@ -105,7 +106,11 @@ statements! {
     CreateSchemaStmt(_): UNNAMED => schema::create_schema;
     CreateExtensionStmt(_): UNNAMED => extension::create_extension;
     AlterExtensionStmt(_): UNNAMED => extension::update_extension;
-    AlterExtensionContentsStmt(_): UNNAMED => define::change_extension_members;
+    AlterExtensionContentsStmt(_): ShareUpdateExclusive => extension_members::change_members;
+    AlterObjectDependsStmt(_): AccessExclusive => extension_members::depend_on_extension;
+    CreateConversionStmt(_): UNNAMED => conversion::create_conversion;
+    CreateTransformStmt(_): UNNAMED => conversion::create_transform;
+    AlterTableSpaceOptionsStmt(_): UNNAMED => plain::alter_tablespace;
     CreatedbStmt(_): UNNAMED => database::create_database;
     AlterDatabaseStmt(_): UNNAMED => database::alter_database;
     AlterDatabaseSetStmt(_): UNNAMED => database::alter_database_set;

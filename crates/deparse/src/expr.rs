@@ -359,6 +359,11 @@ impl<'a> Printer<'a> {
     }
 
     fn row(&mut self, r: &'a RowExpr) {
+        if let Some(join) = self.whole_row_of_join(r) {
+            self.ident(&join);
+            self.put(".*");
+            return;
+        }
         self.put("ROW(");
         for (i, field) in r.fields.iter().enumerate() {
             if i > 0 {
@@ -376,6 +381,11 @@ impl<'a> Printer<'a> {
     /// One of several values, which a whole row must not be expanded to.
     pub(super) fn item(&mut self, e: &'a Expr) {
         self.expr(e, false);
+        if let Expr::Row(row) = e
+            && self.whole_row_of_join(row).is_some()
+        {
+            self.put("::record");
+        }
         if let Expr::Var(v) = e
             && v.column == 0
             && v.ty != melba_types::oids::RECORD
@@ -395,6 +405,12 @@ impl<'a> Printer<'a> {
     }
 
     fn field(&mut self, arg: &'a Expr, field: i16) {
+        if let Expr::Row(row) = arg
+            && self.whole_row_of_join(row).is_some()
+            && let Some(field) = row.fields.get(field as usize - 1)
+        {
+            return self.expr(field, false);
+        }
         let plain = matches!(arg, Expr::Subscript(_) | Expr::FieldSelect { .. });
         if !plain {
             self.put("(");

@@ -84,26 +84,12 @@ impl<'a> Printer<'a> {
         if let Some(alias) = &join.alias {
             self.put(" ");
             self.ident(alias);
-            self.join_columns(&query.range_table[join.entry], query);
+            if let Some(names) = self.listed_of_join(join, query) {
+                self.put("(");
+                self.names(&names);
+                self.put(")");
+            }
         }
-    }
-
-    /// The column names of a join with an alias, where they differ from those of its sides.
-    fn join_columns(&mut self, entry: &RangeEntry, query: &Query) {
-        let RangeKind::Join { merged, .. } = &entry.kind else { return };
-        if entry.columns.iter().zip(merged).any(|(column, from)| self.joined_name(from, query).is_some_and(|n| n != column.name))
-        {
-            self.put("(");
-            let names: Vec<Arc<str>> = entry.columns.iter().map(|c| c.name.clone()).collect();
-            self.names(&names);
-            self.put(")");
-        }
-    }
-
-    fn joined_name(&self, from: &Expr, query: &Query) -> Option<Arc<str>> {
-        let Expr::Var(v) = from else { return None };
-        let entry = query.range_table.get(v.entry)?;
-        Some(self.column_in(query, v.entry, entry, v.column))
     }
 
     fn range_entry(&mut self, at: usize, query: &'a Query) {
@@ -114,7 +100,8 @@ impl<'a> Printer<'a> {
             self.put("LATERAL ");
         }
         let mut show_alias = true;
-        let mut show_columns = true;
+        // The names that columns have without a list; `None`: the list is always there.
+        let mut own: Option<Vec<Arc<str>>> = None;
         match &entry.kind {
             RangeKind::Relation { oid, inherit, sample } => {
                 if !inherit {
@@ -125,7 +112,7 @@ impl<'a> Printer<'a> {
                 self.put(&text);
                 if !self.alias_with_columns(&name, query, at) {
                     let show = entry.alias.is_some() || *name != *relation.name;
-                    self.alias(&name, entry, show, false);
+                    self.alias(&name, entry, show, None);
                 }
                 return self.sample(sample.as_deref());
             }
@@ -138,14 +125,13 @@ impl<'a> Printer<'a> {
                     if self.alias_with_columns(&name, over, at) {
                         return;
                     }
-                    show_alias = entry.alias.is_some() || *name != *relation.name;
-                    show_columns = false;
+                    let show = entry.alias.is_some() || *name != *relation.name;
+                    return self.alias(&name, entry, show, None);
                 } else {
                     self.put("(");
                     self.query(query);
                     self.put(")");
-                    let given = query.targets.iter().filter(|t| !t.junk);
-                    show_columns = given.zip(&entry.columns).any(|(t, c)| t.name != c.name);
+                    own = Some(query.targets.iter().filter(|t| !t.junk).map(|t| t.name.clone()).collect());
                 }
             }
             RangeKind::Function { functions, ordinality } => self.range_functions(entry, functions, *ordinality),
@@ -154,24 +140,34 @@ impl<'a> Printer<'a> {
                 self.values(rows);
                 self.put(")");
             }
-            RangeKind::Cte { name: cte, .. } => {
+            RangeKind::Cte { name: cte, levels, .. } => {
                 self.ident(cte);
                 show_alias = entry.alias.is_some() || *name != **cte;
-                show_columns = false;
+                own = Some(self.cte_columns(cte, *levels));
             }
-            RangeKind::Transition { name: own, .. } => {
-                self.ident(own);
-                show_alias = entry.alias.is_some() || *name != **own;
-                show_columns = false;
+            RangeKind::Transition { name: table, .. } => {
+                self.ident(table);
+                let show = entry.alias.is_some() || *name != **table;
+                return self.alias(&name, entry, show, None);
             }
             RangeKind::JsonTable(table) => {
                 json::json_table(self, table);
                 show_alias = entry.alias.is_some();
-                show_columns = table.columns.iter().zip(&entry.columns).any(|(own, c)| own.column.name != c.name);
+                own = Some(table.columns.iter().map(|c| c.column.name.clone()).collect());
             }
-            RangeKind::Join { .. } | RangeKind::Result => {}
+            RangeKind::Join { .. } | RangeKind::Result => return,
         }
-        self.alias(&name, entry, show_alias, show_columns);
+        let now = self.entry_names_now(over, at);
+        let has_names = |own: Vec<Arc<str>>| own.get(..now.len()).is_some_and(|own| *own == *now);
+        let listed = (!own.is_some_and(has_names)).then_some(now);
+        self.alias(&name, entry, show_alias || listed.is_some(), listed);
+    }
+
+    /// The names of a CTE's columns.
+    fn cte_columns(&self, name: &str, levels: usize) -> Vec<Arc<str>> {
+        let level = self.levels.len().checked_sub(levels + 1).and_then(|at| self.levels.get(at));
+        let cte = level.and_then(|level| level.query.ctes.iter().find(|cte| *cte.name == *name));
+        cte.map_or_else(Vec::new, |cte| cte.columns.iter().map(|c| c.name.clone()).collect())
     }
 
     fn sample(&mut self, sample: Option<&'a TableSample>) {
@@ -227,7 +223,8 @@ impl<'a> Printer<'a> {
         self.put(")");
     }
 
-    fn alias(&mut self, name: &str, entry: &RangeEntry, show: bool, columns: bool) {
+    /// `columns`: those that it lists, except where functions have definitions of theirs.
+    fn alias(&mut self, name: &str, entry: &RangeEntry, show: bool, columns: Option<Vec<Arc<str>>>) {
         if !show {
             return;
         }
@@ -241,10 +238,9 @@ impl<'a> Printer<'a> {
             self.column_definitions(&function.columns);
             return;
         }
-        if columns && !entry.columns.is_empty() {
+        if let Some(columns) = columns.filter(|columns| !columns.is_empty()) {
             self.put("(");
-            let names: Vec<Arc<str>> = entry.columns.iter().filter(|c| c.ty.is_valid()).map(|c| c.name.clone()).collect();
-            self.names(&names);
+            self.names(&columns);
             self.put(")");
         }
     }
@@ -304,10 +300,10 @@ impl<'a> Printer<'a> {
 
     /// The alias of the merged columns of JOIN ... USING: the given one, or one that is needed because the bare name of a merged
     /// column, which has no column behind it, would not be the only one.
-    fn using_alias(&self, query: &Query, join: usize, depth: usize) -> Option<Arc<str>> {
+    pub(super) fn using_alias(&self, query: &Query, join: usize, depth: usize) -> Option<Arc<str>> {
         let entry = query.range_table.get(join)?;
         let RangeKind::Join { merged, using_columns, using_alias, .. } = &entry.kind else { return None };
-        let is_ambiguous = |name: &str| query.from.iter().map(|item| self.visible(item, query, name)).sum::<usize>() > 1;
+        let is_ambiguous = |name: &str| self.visible(query, name) > 1;
         let mut bare = merged.iter().zip(&entry.columns).take(*using_columns).filter(|(from, _)| !matches!(from, Expr::Var(_)));
         if using_alias.is_some() || !bare.any(|(_, column)| is_ambiguous(&column.name)) {
             return using_alias.clone();
@@ -319,26 +315,6 @@ impl<'a> Printer<'a> {
         Some(alias.into())
     }
 
-    /// How many columns of an item of FROM have this name.
-    fn visible(&self, item: &FromItem, query: &Query, name: &str) -> usize {
-        let at = match item {
-            FromItem::Range(entry) => *entry,
-            FromItem::Join(join) if join.alias.is_some() => join.entry,
-            FromItem::Join(join) if join.using.iter().any(|column| **column == *name) => return 1,
-            FromItem::Join(join) => return self.visible(&join.left, query, name) + self.visible(&join.right, query, name),
-        };
-        let Some(entry) = query.range_table.get(at) else { return 0 };
-        let relation = match &entry.kind {
-            RangeKind::Relation { oid, .. } => self.catalog.relation(*oid),
-            RangeKind::Subquery { view, .. } => self.catalog.relation(*view),
-            _ => None,
-        };
-        let own = entry.columns.iter().enumerate().filter(|(_, column)| column.ty.is_valid());
-        let own = own.filter(|(index, _)| *self.column_in(query, at, entry, *index as i16 + 1) == *name).count();
-        let new = relation.map_or(&[][..], |r| &r.columns).iter().skip(entry.columns.len());
-        own + new.filter(|column| !column.dropped && *column.name == *name).count()
-    }
-
     /// Prints the alias of a table or view with a list of columns; false: it needs no list.
     fn alias_with_columns(&mut self, name: &str, query: &Query, at: usize) -> bool {
         let Some(columns) = self.listed_names(query, at) else { return false };
@@ -348,82 +324,6 @@ impl<'a> Printer<'a> {
         self.names(&columns.into_iter().flatten().collect::<Vec<_>>());
         self.put(")");
         true
-    }
-
-    /// The name of an entry's column in its query.
-    pub(super) fn column_in(&self, query: &Query, at: usize, entry: &RangeEntry, column: i16) -> Arc<str> {
-        let index = usize::try_from(column).ok().and_then(|column| column.checked_sub(1));
-        let listed = index.and_then(|index| self.listed_names(query, at)?.into_iter().nth(index).flatten());
-        listed.unwrap_or_else(|| self.column_name(entry, column, is_changed(query, at)))
-    }
-
-    /// The names of a table's or view's columns, by attribute number, that its alias must list: they differ from the columns' own
-    /// names because an alias has given them, or because JOIN ... USING names columns, of which one has another name by now or
-    /// another column has its name. `None`: their own names will do.
-    fn listed_names(&self, query: &Query, at: usize) -> Option<Vec<Option<Arc<str>>>> {
-        let entry = query.range_table.get(at)?;
-        let (oid, is_aliased) = match &entry.kind {
-            RangeKind::Relation { oid, .. } => (oid, entry.alias.is_some() && !is_changed(query, at)),
-            RangeKind::Subquery { query, view } => {
-                let own = query.output().iter().filter(|t| !t.junk).map(|t| &t.name);
-                (view, own.zip(&entry.columns).any(|(own, column)| *own != column.name))
-            }
-            _ => return None,
-        };
-        let mut using = Vec::new();
-        for item in &query.from {
-            using_around(item, at, &mut using);
-        }
-        let relation = self.catalog.relation(*oid).filter(|_| is_aliased || !using.is_empty())?;
-        let given = |index: usize| entry.columns.get(index).filter(|c| c.ty.is_valid()).map(|c| c.name.clone());
-        let is_used = |name: &Arc<str>| using.contains(name);
-        let differs = |(index, now): (usize, &Arc<str>)| match given(index) {
-            Some(name) => name != *now && (is_aliased || is_used(&name) || is_used(now)),
-            None => is_used(now),
-        };
-        let live = relation.columns.iter().enumerate().filter(|(_, c)| !c.dropped);
-        if !live.map(|(index, c)| (index, &c.name)).any(differs) {
-            return None;
-        }
-        // A name that USING mentions is that of the column that had it; two columns may have any other name.
-        let mut names = vec![None; relation.columns.len()];
-        let mut taken = using.clone();
-        for is_new in [false, true] {
-            for (index, column) in relation.columns.iter().enumerate().filter(|(_, c)| !c.dropped) {
-                let name = given(index);
-                if name.is_none() != is_new {
-                    continue;
-                }
-                if name.as_ref().is_some_and(is_used) {
-                    names[index] = name;
-                    continue;
-                }
-                let name = name.unwrap_or_else(|| column.name.clone());
-                let numbered = (1..).map(|n| Arc::from(format!("{name}_{n}")));
-                names[index] = std::iter::once(name.clone()).chain(numbered).find(|name| !taken.contains(name));
-                taken.extend(names[index].clone());
-            }
-        }
-        Some(names)
-    }
-
-    /// `is_changed`: the entry is the table that the query changes, whose columns an alias does not rename.
-    pub(super) fn column_name(&self, entry: &RangeEntry, column: i16, is_changed: bool) -> Arc<str> {
-        if column < 0 {
-            return system_column(column).into();
-        }
-        let at = column as usize - 1;
-        let own = entry.columns.get(at).map(|c| c.name.clone());
-        match &entry.kind {
-            RangeKind::Relation { oid, .. } if entry.alias.is_none() || is_changed => {
-                self.catalog.relation(*oid).and_then(|r| r.columns.get(at)).map(|c| c.name.clone()).or(own)
-            }
-            RangeKind::Subquery { view, .. } if view.is_valid() => {
-                self.catalog.relation(*view).and_then(|r| r.columns.get(at)).map(|c| c.name.clone()).or(own)
-            }
-            _ => own,
-        }
-        .unwrap_or_else(|| "?column?".into())
     }
 
     /// A column of the table that a stored expression is about.
@@ -442,6 +342,18 @@ impl<'a> Printer<'a> {
         Some(name)
     }
 
+    /// The name of an operator class behind a key; nothing for none.
+    pub(super) fn operator_class(&mut self, class: Oid) {
+        let Some(class) = self.catalog.access_methods().class(class) else { return };
+        let namespace = self.catalog.class_namespace(class).and_then(|namespace| self.catalog.namespace(namespace));
+        self.put(" ");
+        if let Some(namespace) = namespace.filter(|namespace| !self.path.contains(&namespace.oid)) {
+            self.ident(&namespace.name);
+            self.put(".");
+        }
+        self.ident(&class.name);
+    }
+
     pub(super) fn collation_name(&mut self, collation: Oid) {
         let Some(row) = self.catalog.collation(collation) else { return };
         if !self.path.contains(&row.namespace) {
@@ -453,7 +365,7 @@ impl<'a> Printer<'a> {
     }
 }
 
-fn system_column(number: i16) -> &'static str {
+pub(super) fn system_column(number: i16) -> &'static str {
     match number {
         -1 => "ctid",
         -2 => "xmin",
@@ -464,28 +376,9 @@ fn system_column(number: i16) -> &'static str {
     }
 }
 
-fn is_changed(query: &Query, entry: usize) -> bool {
-    let conflict = query.insert.as_ref().and_then(|i| i.on_conflict.as_ref()).and_then(|c| c.update.as_ref());
-    query.result == Some(entry) || conflict.is_some_and(|u| u.excluded == entry)
-}
-
 /// ROWS FROM must be written.
 fn is_rows_from(entry: &RangeEntry, functions: &[RangeFunction], ordinality: bool) -> bool {
     // Columns of files have names of their own, which an alias may change: a list of definitions has the place of the alias's.
     let renamed = |f: &RangeFunction| f.columns.iter().zip(&entry.columns).any(|(own, shown)| own.name != shown.name);
     functions.len() > 1 || functions.iter().any(|f| f.column_definitions && (ordinality || renamed(f)))
-}
-
-/// The names in USING of the joins around an entry; whether it stands in this item.
-fn using_around(item: &FromItem, at: usize, names: &mut Vec<Arc<str>>) -> bool {
-    match item {
-        FromItem::Range(entry) => *entry == at,
-        FromItem::Join(join) => {
-            let is_inside = [&join.left, &join.right].map(|side| using_around(side, at, names)).contains(&true);
-            if is_inside {
-                names.extend(join.using.iter().cloned());
-            }
-            is_inside
-        }
-    }
 }

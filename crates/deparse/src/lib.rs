@@ -3,6 +3,7 @@
 //! The same printer makes the text that the catalog stores (every name qualified, so that it means the same under any
 //! search_path) and the text that clients see (names qualified only where the search path does not find them).
 
+mod columns;
 mod constant;
 mod expr;
 mod from;

@@ -164,7 +164,15 @@ fn on_conflict<'a>(printer: &mut Printer<'a>, query: &'a Query, conflict: &'a On
     } else if !conflict.inference.is_empty() {
         let qualify = std::mem::replace(&mut printer.qualify, false);
         printer.put("(");
-        printer.list(&conflict.inference);
+        for (i, (element, (collation, class))) in conflict.inference.iter().zip(&conflict.inference_by).enumerate() {
+            printer.put(if i == 0 { "" } else { ", " });
+            printer.expr(element, false);
+            if collation.is_valid() {
+                printer.put(" COLLATE ");
+                printer.collation_name(*collation);
+            }
+            printer.operator_class(*class);
+        }
         printer.put(")");
         if let Some(filter) = &conflict.inference_filter {
             printer.keyword(" WHERE ", -INDENT_STANDARD, INDENT_STANDARD, 1);

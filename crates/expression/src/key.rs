@@ -38,7 +38,9 @@ impl KeyPart {
 
     /// Of an index's column.
     pub fn of_index(catalog: &Catalog, key: &IndexKey) -> KeyPart {
-        KeyPart::new(catalog, (key.ty, order::index_collation(catalog, key)), key.descending, key.nulls_first)
+        let class = catalog.access_methods().class(key.opclass);
+        let ty = class.map_or(key.ty, |class| catalog.key_type_of_class(class, key.ty));
+        KeyPart::new(catalog, (ty, order::index_collation(catalog, key)), key.descending, key.nulls_first)
     }
 
     /// Of labels of values that functions order.

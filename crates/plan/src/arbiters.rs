@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_analyze::{Context, analyze_stored_expression};
-use melba_catalog::{IndexInfo, Relation};
+use melba_catalog::{IndexInfo, IndexKey, Relation};
 use melba_tree::{CoercionForm, Expr, OnConflict, equal, put_on_entry};
 use melba_types::{Oid, Result, bail, err};
 
@@ -72,9 +72,28 @@ fn is_inferred(
     if own.len() != wanted.len() || !own.iter().all(|o| wanted.iter().any(|e| is_same(o, e))) {
         return Ok(false);
     }
+    for (wanted, by) in
+        conflict.inference.iter().zip(&conflict.inference_by).filter(|(_, by)| **by != (Oid::INVALID, Oid::INVALID))
+    {
+        let mut own = own.iter();
+        let is_its = |key: &IndexKey| match key.column {
+            0 => own.next().is_some_and(|own| is_same(own, wanted)) && is_by(planner, key, *by),
+            number => column(wanted) == Some(number) && is_by(planner, key, *by),
+        };
+        if !index.keys.iter().any(is_its) {
+            return Ok(false);
+        }
+    }
     let Some(text) = &index.predicate else { return Ok(true) };
     let predicate = index_expression(planner, text, relation, entry)?;
     Ok(conflict.inference_filter.as_ref().is_some_and(|f| implies(f, &predicate)))
+}
+
+/// Whether a key has a collation and an operator class that an inference clause names, each if it does.
+fn is_by(planner: &Planner<'_>, key: &IndexKey, (collation, class): (Oid, Oid)) -> bool {
+    let access = planner.catalog().access_methods();
+    let of = |class: Oid| access.class(class).map(|class| (class.family, class.input_type));
+    (!collation.is_valid() || key.collation == collation) && (!class.is_valid() || of(key.opclass) == of(class))
 }
 
 /// An index's stored expression over an entry of its table.

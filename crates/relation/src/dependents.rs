@@ -12,7 +12,7 @@ use std::sync::Arc;
 use hashbrown::{HashMap, HashSet};
 use melba_catalog::foreign_keys::is_referenced_part;
 use melba_catalog::{
-    Catalog, ConstraintKind, DependencyKind, ObjectAddress, RelationKind, TypeKind, classes, is_range_constructor,
+    Catalog, Constraint, ConstraintKind, DependencyKind, ObjectAddress, RelationKind, TypeKind, classes, is_range_constructor,
 };
 use melba_definition::context::{Ddl, Dropped};
 use melba_definition::describe::describe;
@@ -81,13 +81,36 @@ impl<'c> Going<'c> {
 
     /// The same with the ways in which they were found.
     fn dropped(&self) -> Vec<Dropped> {
-        let found = self.order.iter().map(|at| &self.found[*at]);
-        let dropped = found.map(|f| Dropped {
-            address: f.address,
-            original: f.is(Way::Original),
-            normal: f.is(Way::Normal) || f.is(Way::Reverse),
-        });
-        dropped.collect()
+        let mut all = Vec::with_capacity(self.order.len());
+        for found in self.order.iter().map(|at| &self.found[*at]) {
+            let (address, original) = (found.address, found.is(Way::Original));
+            // The rule of a view is a part of it, of which the catalog has no more than the OID.
+            if let Some(view) =
+                self.catalog.relation(address.object).filter(|r| address.class == classes::PG_CLASS && r.rule.is_valid())
+            {
+                let rule = ObjectAddress { class: classes::PG_REWRITE, object: view.rule, sub: 0 };
+                all.push(Dropped { address: rule, original: false, normal: true });
+            }
+            let normal = found.is(Way::Normal) || found.is(Way::Reverse) || !original && self.uses_its_whole(address);
+            all.push(Dropped { address, original, normal });
+        }
+        all
+    }
+
+    /// Whether PostgreSQL has a part of a relation depend on columns, as any expression does, beside that it is a part.
+    fn uses_its_whole(&self, part: ObjectAddress) -> bool {
+        match part.class {
+            classes::PG_REWRITE => true,
+            classes::PG_CONSTRAINT => {
+                let of_table =
+                    |c: &Arc<Constraint>| c.kind == ConstraintKind::Check && c.relation.is_valid() && !c.columns.is_empty();
+                self.catalog.constraint(part.object).is_some_and(of_table)
+            }
+            classes::PG_ATTRDEF => {
+                self.catalog.column_with_default(part.object).is_some_and(|(table, at)| table.columns[at].generated != 0)
+            }
+            _ => false,
+        }
     }
 
     fn find(&mut self, ddl: &Ddl<'_>, address: ObjectAddress, way: Way, dependee: Option<ObjectAddress>) -> Result<()> {
@@ -135,7 +158,7 @@ impl<'c> Going<'c> {
         for dependency in dependents {
             let way = match dependency.kind {
                 DependencyKind::Normal => Way::Normal,
-                DependencyKind::Auto => Way::Auto,
+                DependencyKind::Auto | DependencyKind::AutoExtension => Way::Auto,
                 DependencyKind::Internal | DependencyKind::Extension => Way::Internal,
             };
             self.find(ddl, dependency.dependent, way, Some(address))?;

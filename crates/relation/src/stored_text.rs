@@ -100,9 +100,11 @@ pub fn read_texts(
     Ok(kept)
 }
 
-/// The texts that join a relation by names of columns, or give its columns names by an alias, one of which a new column may have.
+/// The texts that new columns of a relation may change the meaning of: those that join it by names of columns, or give its columns names by an
+/// alias, one of which a new column may have; and those whose aliases list columns that stand behind its own.
 pub fn read_naming_texts(ddl: &Ddl<'_>, relation: Oid, new: &[&str]) -> Result<Vec<StoredText>> {
-    read_queries(ddl, relation, |text| new.iter().any(|column| text.contains(column)))
+    let lists = |text: &str| ["JOIN ", " WITH ORDINALITY", "ROWS FROM("].iter().any(|word| text.contains(word));
+    read_queries(ddl, relation, |text| lists(text) || new.iter().any(|column| text.contains(column)))
 }
 
 /// Runs `drop`, which drops a column, and then prints the queries of the relation that are left again: their aliases list its columns.
@@ -113,24 +115,34 @@ pub fn rewriting_lists(ddl: &Ddl<'_>, relation: Oid, drop: impl FnOnce() -> Resu
     kept.retain(|text| match text {
         StoredText::View { relation, .. } => catalog.relation(*relation).is_some(),
         StoredText::Body { function, .. } | StoredText::ArgumentDefault { function, .. } => catalog.function(*function).is_some(),
+        StoredText::Rule { rule, .. } => catalog.rule(*rule).is_some(),
+        StoredText::Policy { policy, .. } => catalog.policy(*policy).is_some(),
         _ => false,
     });
     print_texts(ddl, kept)
 }
 
-/// The queries of views and functions that mention a relation, of those with such a text.
+/// The queries of views, functions, rules and policies that mention a relation, or functions that return its rows, of those with such a text.
 fn read_queries(ddl: &Ddl<'_>, relation: Oid, has: impl Fn(&str) -> bool) -> Result<Vec<StoredText>> {
     let catalog = ddl.catalog();
     let of = ObjectAddress { class: classes::PG_CLASS, object: relation, sub: 0 };
-    let mut users: Vec<ObjectAddress> = catalog.dependents(of).map(|d| d.dependent).collect();
-    users.dedup_by_key(|u| (u.class, u.object));
+    let row_type = catalog.relation(relation).map_or(Oid::INVALID, |r| r.row_type);
+    let of_rows = catalog.dependents(ObjectAddress { class: classes::PG_TYPE, object: row_type, sub: 0 }).map(|d| d.dependent);
+    let functions = of_rows.filter(|d| d.class == classes::PG_PROC).flat_map(|function| catalog.dependents(function));
+    let mut users: Vec<ObjectAddress> =
+        catalog.dependents(of).chain(functions).map(|d| ObjectAddress { sub: 0, ..d.dependent }).collect();
+    users.sort_unstable();
+    users.dedup();
+    let in_any = |texts: &[Option<&str>]| texts.iter().flatten().any(|text| has(text));
     let mut kept = Vec::new();
     for user in users {
         match catalog.object(user) {
-            Some(Object::Relation(view)) if view.view_query.as_deref().is_some_and(&has) => {
+            Some(Object::Relation(view)) if in_any(&[view.view_query.as_deref()]) => {
                 keep_relation(ddl, view.oid, of, &mut kept)?;
             }
-            Some(Object::Function(f)) if f.sql_body.as_deref().is_some_and(&has) => keep_function(ddl, f.oid, &mut kept)?,
+            Some(Object::Function(f)) if in_any(&[f.sql_body.as_deref()]) => keep_function(ddl, f.oid, &mut kept)?,
+            Some(Object::Rule(rule)) if rule.actions.iter().any(|text| has(text)) => keep_rule(ddl, &rule, &mut kept)?,
+            Some(Object::Policy(p)) if in_any(&[p.using.as_deref(), p.check.as_deref()]) => keep_policy(ddl, &p, &mut kept)?,
             _ => {}
         }
     }
@@ -348,7 +360,9 @@ fn print_view(ddl: &Ddl<'_>, view: Oid, query: &Query) -> Result<()> {
     let view = ddl.relation(view)?;
     // Its own columns may have other names by now.
     let text = deparse_with_names(&text, &view.columns, query, ddl)?;
-    put_relation(ddl, Relation { view_query: Some(text.into()), ..(*view).clone() });
+    if view.view_query.as_deref() != Some(&*text) {
+        put_relation(ddl, Relation { view_query: Some(text.into()), ..(*view).clone() });
+    }
     Ok(())
 }
 

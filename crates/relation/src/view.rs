@@ -27,6 +27,9 @@ pub fn create_view(ddl: &Ddl<'_>, s: &ViewStmt) -> Result<()> {
     });
     let namespace = if mentions_temporary && !temporary {
         ddl.notice(format!("view \"{}\" will be a temporary view", name.relname));
+        if !name.schemaname.is_empty() {
+            bail!(INVALID_TABLE_DEFINITION, "cannot create temporary relation in non-temporary schema");
+        }
         temporary = true;
         ddl.temporary_namespace()?
     } else {
@@ -103,6 +106,16 @@ fn replace_view(
                 was.name,
                 catalog.format_type(was.ty, Some(was.typmod), ddl.path()),
                 catalog.format_type(now.ty, Some(now.typmod), ddl.path())
+            );
+        }
+        if was.collation != now.collation {
+            let name = |oid| catalog.collation(oid).map_or_else(String::new, |c| c.name.to_string());
+            bail!(
+                INVALID_TABLE_DEFINITION,
+                "cannot change collation of view column \"{}\" from \"{}\" to \"{}\"",
+                was.name,
+                name(was.collation),
+                name(now.collation)
             );
         }
     }

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use melba_catalog::Function;
+use melba_catalog::plain::transform_name;
+use melba_catalog::{Function, classes};
 use melba_parse::nodes::{option_bool, option_text, options, strings};
 use melba_settings::table;
-use melba_types::{DbError, Result, bail, err};
+use melba_types::{DbError, Oid, Result, bail, err, oids};
 use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{DefElem, Node, VariableSetKind, VariableSetStmt};
 
@@ -26,6 +27,9 @@ pub struct Attributes<'s> {
     cost: Option<f32>,
     rows: Option<f32>,
     sets: Vec<&'s VariableSetStmt>,
+    /// The name of SUPPORT, and the types of TRANSFORM.
+    support: Option<Vec<&'s str>>,
+    transforms: Option<&'s [Node]>,
 }
 
 fn conflicting(option: &DefElem) -> DbError {
@@ -91,8 +95,14 @@ impl<'s> Attributes<'s> {
                 Ok(())
             }
             "window" => Err(DbError::unsupported("WINDOW functions that users write")),
-            "support" => Err(DbError::unsupported("SUPPORT")),
-            "transform" => Err(DbError::unsupported("TRANSFORM")),
+            "support" => {
+                let Some(N::List(list)) = option.arg.as_deref().and_then(|a| a.node.as_ref()) else { return Ok(()) };
+                put(&mut self.support, option, strings(&list.items))
+            }
+            "transform" => {
+                let Some(N::List(list)) = option.arg.as_deref().and_then(|a| a.node.as_ref()) else { return Ok(()) };
+                put(&mut self.transforms, option, &list.items)
+            }
             other => Err(DbError::internal(format!("option \"{other}\" not recognized"))),
         }
     }
@@ -125,8 +135,39 @@ impl<'s> Attributes<'s> {
         for set in &self.sets {
             change_setting(ddl, set, &mut f.config)?;
         }
-        Ok(())
+        self.support.as_ref().map_or(Ok(()), |names| refuse_support(ddl, names))?;
+        self.transforms.map_or(Ok(()), |types| refuse_transforms(ddl, types, f.language))
     }
+}
+
+/// Support functions are for planners that call them: no other function can take what they get.
+fn refuse_support(ddl: &Ddl<'_>, names: &[&str]) -> Result<()> {
+    let (schema, name) = ddl.qualified(names)?;
+    let schemas = ddl.searched_schemas(schema)?;
+    let catalog = ddl.catalog();
+    let Some(function) = catalog.find_functions(&schemas, name).find(|f| f.arg_types == [oids::INTERNAL]) else {
+        bail!(UNDEFINED_FUNCTION, "function {}(internal) does not exist", names.join("."));
+    };
+    if function.return_type != oids::INTERNAL {
+        bail!(INVALID_OBJECT_DEFINITION, "support function {} must return type internal", names.join("."));
+    }
+    if !ddl.is_superuser() {
+        bail!(INSUFFICIENT_PRIVILEGE, "must be superuser to specify a support function");
+    }
+    Err(DbError::unsupported("SUPPORT"))
+}
+
+fn refuse_transforms(ddl: &Ddl<'_>, types: &[Node], language: Oid) -> Result<()> {
+    let catalog = ddl.catalog();
+    for name in types {
+        let Some(N::TypeName(name)) = name.node.as_ref() else { continue };
+        let (ty, _) = ddl.type_from_name(name).map_err(DbError::without_position)?;
+        if catalog.plain_object_by_name(classes::PG_TRANSFORM, Oid::INVALID, &transform_name(ty, language)).is_none() {
+            let (ty, language) = (catalog.type_name(ty, ddl.path()), catalog.language_name(language).unwrap_or_default());
+            bail!(UNDEFINED_OBJECT, "transform for type {ty} language \"{language}\" does not exist");
+        }
+    }
+    Err(DbError::unsupported("TRANSFORM"))
 }
 
 /// SET and RESET clauses of a function.

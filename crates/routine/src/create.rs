@@ -98,19 +98,18 @@ fn routine_language(ddl: &Ddl<'_>, s: &CreateFunctionStmt, attributes: &Attribut
         None if s.sql_body.is_some() => "sql",
         None => bail!(INVALID_FUNCTION_DEFINITION, "no language specified"),
     };
-    if name != "sql" && s.sql_body.is_some() {
+    let found = ddl.catalog().language_by_name(name);
+    let language = found.ok_or_else(|| err!(UNDEFINED_OBJECT, "language \"{name}\" does not exist"))?;
+    if language != classes::SQL_LANGUAGE && s.sql_body.is_some() {
         bail!(INVALID_FUNCTION_DEFINITION, "inline SQL function body only valid for language SQL");
     }
     let first = attributes.body.as_ref().and_then(|b| b.first().copied()).unwrap_or_default();
-    match name {
-        "sql" | "plpgsql" if !ddl.catalog().may_use(ddl.user(), classes::PG_LANGUAGE, name, acl::USAGE) => {
-            Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied for language {name}"))
-        }
-        "sql" => Ok(classes::SQL_LANGUAGE),
-        "c" | "internal" if !ddl.is_superuser() => Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied for language {name}")),
+    let denied = || Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied for language {name}"));
+    match language {
+        classes::C_LANGUAGE | classes::INTERNAL_LANGUAGE if !ddl.is_superuser() => denied(),
         // There are no libraries that could be loaded.
-        "c" => Err(err!(UNDEFINED_FILE, "could not access file \"{first}\": No such file or directory")),
-        "internal" => {
+        classes::C_LANGUAGE => Err(err!(UNDEFINED_FILE, "could not access file \"{first}\": No such file or directory")),
+        classes::INTERNAL_LANGUAGE => {
             let is_internal = |f: &&Arc<Function>| f.language == classes::INTERNAL_LANGUAGE && *f.source == *first;
             match ddl.catalog().functions().find(is_internal) {
                 None => Err(err!(UNDEFINED_FUNCTION, "there is no built-in function named \"{first}\"")),
@@ -118,10 +117,8 @@ fn routine_language(ddl: &Ddl<'_>, s: &CreateFunctionStmt, attributes: &Attribut
                 Some(_) => Ok(classes::INTERNAL_LANGUAGE),
             }
         }
-        name => {
-            let found = ddl.catalog().language_by_name(name);
-            found.ok_or_else(|| err!(UNDEFINED_OBJECT, "language \"{name}\" does not exist"))
-        }
+        _ if !ddl.catalog().may_use(ddl.user(), classes::PG_LANGUAGE, name, acl::USAGE) => denied(),
+        _ => Ok(language),
     }
 }
 

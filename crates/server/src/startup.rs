@@ -388,7 +388,7 @@ fn session_state(
     Ok(Arc::new(state))
 }
 
-/// ALTER DATABASE ... SET, ALTER ROLE ... SET and ALTER ROLE ... IN DATABASE ... SET, the last one winning. Values that are no
+/// ALTER ROLE ALL SET, ALTER DATABASE ... SET, ALTER ROLE ... SET and ALTER ROLE ... IN DATABASE ... SET, the last one winning. Values that are no
 /// longer valid are returned, for warnings.
 fn apply_stored(settings: &mut Settings, catalog: &Catalog, role: &Role) -> Vec<DbError> {
     let database = catalog.database_oid();
@@ -396,8 +396,11 @@ fn apply_stored(settings: &mut Settings, catalog: &Catalog, role: &Role) -> Vec<
         role.settings.iter().filter(move |(d, _)| *d == scope).map(move |(_, text)| (text, source))
     };
     let of_database = catalog.database(database).into_iter().flat_map(|d| &d.settings).map(|text| (text, "database"));
+    let of_all = catalog.settings_of_all().iter().map(|text| (text, "global"));
     let mut ignored = Vec::new();
-    for (assignment, source) in of_database.chain(of_role(Oid::INVALID, "user")).chain(of_role(database, "database user")) {
+    for (assignment, source) in
+        of_all.chain(of_database).chain(of_role(Oid::INVALID, "user")).chain(of_role(database, "database user"))
+    {
         if let Some((name, value)) = assignment.split_once('=') {
             ignored.extend(settings.set_stored(name, value, source).err());
         }

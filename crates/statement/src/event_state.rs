@@ -73,6 +73,7 @@ fn namespace_of(catalog: &Catalog, address: ObjectAddress) -> Option<Oid> {
         Some(Object::TextSearchDictionary(o)) => Some(o.namespace),
         Some(Object::TextSearchConfig(o)) => Some(o.namespace),
         Some(Object::ExtendedStatistics(o)) => Some(o.namespace),
+        Some(Object::Plain(o)) => o.schema(),
         Some(Object::Function(o)) => Some(o.namespace),
         Some(Object::Operator(o)) => Some(o.namespace),
         Some(Object::Constraint(o)) => Some(o.namespace),

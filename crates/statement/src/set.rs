@@ -25,11 +25,9 @@ fn show_lines(context: &StatementContext, name: &str) -> Result<Vec<(String, Str
         return Ok(vec![(settings.name(id).to_owned(), settings.show(id), "")]);
     }
     let is_shown = |name: &str| !is_hidden(name) && user::sees_setting(&context.catalog, context.user.oid, name);
-    let lines = settings.ids().filter(|id| is_shown(settings.name(*id))).map(|id| {
-        let description = settings.definition(id).map_or("", |d| d.description);
-        (settings.name(id).to_owned(), settings.show(id), description)
-    });
-    Ok(lines.collect())
+    // Those that clients have defined are not listed.
+    let lines = settings.ids().filter_map(|id| Some((id, settings.definition(id)?))).filter(|(_, d)| is_shown(d.name));
+    Ok(lines.map(|(id, d)| (d.name.to_owned(), settings.show(id), d.description)).collect())
 }
 
 /// The columns of SHOW.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use melba_catalog::{ExtensionDefinition, PLPGSQL, Storage, available_extensions};
 use melba_engine::LockTag;
 use melba_settings::configuration::Place;
-use melba_settings::table::{Context, Type, is_hidden};
+use melba_settings::table::{Type, is_hidden};
 use melba_settings::{Reconfigured, value};
 use melba_types::inet::Inet;
 use melba_types::numeric::Numeric;
@@ -146,18 +146,8 @@ fn setting_rows(context: &StatementContext) -> Vec<Vec<Datum>> {
                 place.map_or(Datum::Null, |(_, line)| Datum::Int4(line as i32)),
                 Datum::Bool(settings.is_pending_restart(id)),
             ],
-            None => {
-                let mut row = vec![Datum::Null; 17];
-                row[0] = Datum::text(settings.name(id));
-                row[1] = plain(value);
-                row[3] = Datum::text("Customized Options");
-                row[6] = Datum::text(Context::User.name());
-                row[7] = Datum::text("string");
-                row[8] = Datum::text(source.name);
-                row[13] = plain(reset);
-                row[16] = Datum::Bool(false);
-                row
-            }
+            // One that a client has defined.
+            None => continue,
         };
         rows.push(row);
     }

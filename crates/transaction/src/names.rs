@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use melba_catalog::foreign::{server_by_name, user_mapping_of, wrapper_by_name};
 use melba_catalog::publications::publication_by_name;
-use melba_catalog::{Catalog, Object, classes};
+use melba_catalog::{Catalog, Object, PlainObject, classes};
 use melba_engine::{LockTag, RelationLockMode, Wait};
 use melba_types::{Oid, Result, err};
 
@@ -82,6 +82,7 @@ impl UniqueName {
             Object::EventTrigger(e) => {
                 (classes::PG_EVENT_TRIGGER, "pg_event_trigger_evtname_index", "evtname", e.name.to_string())
             }
+            Object::Plain(o) => return plain_name(o),
             Object::Role(r) => (classes::PG_AUTHID, "pg_authid_rolname_index", "rolname", r.name.to_string()),
             Object::Database(d) => (classes::PG_DATABASE, "pg_database_datname_index", "datname", d.name.to_string()),
             _ => return UniqueName::of_foreign_data(object),
@@ -116,6 +117,20 @@ impl UniqueName {
         let database = if self.is_shared() { 0 } else { database.0 };
         LockTag::Name { database, class: self.class.0, hash: hasher.finish() }
     }
+}
+
+fn plain_name(object: &PlainObject) -> Option<UniqueName> {
+    let (index, columns, values) = match object.class {
+        classes::PG_CONVERSION => {
+            let values = format!("{}, {}", object.name, object.namespace);
+            ("pg_conversion_name_nsp_index", "conname, connamespace", values)
+        }
+        classes::PG_LANGUAGE => ("pg_language_name_index", "lanname", object.name.to_string()),
+        classes::PG_TRANSFORM => ("pg_transform_type_lang_index", "trftype, trflang", object.name.replace(' ', ", ")),
+        // Nobody makes or renames others.
+        _ => return None,
+    };
+    Some(UniqueName { class: object.class, index, columns, values })
 }
 
 /// The object that has the name of this one.
@@ -155,6 +170,7 @@ fn by_name(catalog: &Catalog, object: &Object) -> Option<Object> {
         Object::UserMapping(m) => Object::UserMapping(user_mapping_of(catalog, m.user, m.server)?.clone()),
         Object::Publication(p) => Object::Publication(publication_by_name(catalog, &p.name)?.clone()),
         Object::EventTrigger(e) => Object::EventTrigger(catalog.event_trigger_by_name(&e.name)?.clone()),
+        Object::Plain(o) => Object::Plain(catalog.plain_object_by_name(o.class, o.namespace, &o.name)?.clone()),
         Object::Role(r) => Object::Role(catalog.role_by_name(&r.name)?.clone()),
         Object::Database(d) => Object::Database(catalog.database_by_name(&d.name)?.clone()),
         _ => return None,

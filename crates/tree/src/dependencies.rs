@@ -60,6 +60,7 @@ impl FoundObjects {
     }
 
     fn query(&mut self, query: &Query) {
+        query.relied_on.iter().for_each(|key| self.add(classes::PG_CONSTRAINT, *key, 0));
         for entry in &query.range_table {
             match &entry.kind {
                 RangeKind::Relation { oid, .. } => {

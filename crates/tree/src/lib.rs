@@ -69,6 +69,8 @@ pub struct Query {
     /// The grouping clause as written, for deparse.
     pub grouping_text: Option<Vec<GroupingNode>>,
     pub having: Option<Expr>,
+    /// Primary keys by which columns that are not grouped by are determined.
+    pub relied_on: Vec<Oid>,
     pub windows: Vec<Window>,
     pub distinct: Distinct,
     pub order_by: Vec<SortGroup>,
@@ -337,6 +339,8 @@ pub struct OnConflict {
     /// The inference clause: expressions over the target table, WHERE, or a constraint; without either DO NOTHING is for any
     /// unique violation.
     pub inference: Vec<Expr>,
+    /// For each of these, the collation and the operator class that its index must have, or 0.
+    pub inference_by: Vec<(Oid, Oid)>,
     pub inference_filter: Option<Expr>,
     pub constraint: Oid,
     /// None: DO NOTHING. EXCLUDED is the range entry `excluded`.

@@ -223,6 +223,7 @@ impl Query {
             group_distinct: false,
             grouping_text: None,
             having: None,
+            relied_on: Vec::new(),
             windows: Vec::new(),
             distinct: Distinct::None,
             order_by: Vec::new(),

@@ -4,6 +4,7 @@ mod access;
 mod constraints;
 mod extensions;
 mod functions;
+mod plain;
 mod relations;
 mod types;
 
@@ -47,6 +48,7 @@ pub(crate) struct Builtins {
     pub text_search_dictionaries: Builtin<TextSearchDictionary>,
     pub text_search_configs: Builtin<TextSearchConfig>,
     pub extensions: Builtin<Extension>,
+    pub plain_objects: Builtin<PlainObject>,
     pub default_acls: Builtin<DefaultAcl>,
     pub roles: Builtin<Role>,
     pub databases: Builtin<Database>,
@@ -55,8 +57,6 @@ pub(crate) struct Builtins {
     pub access: Arc<AccessMethods>,
     /// System relations that all databases share.
     pub shared_relations: Vec<Oid>,
-    /// Languages by name.
-    pub languages: HashMap<&'static str, Oid>,
 }
 
 pub(crate) static BUILTINS: LazyLock<Builtins> = LazyLock::new(|| {
@@ -65,6 +65,7 @@ pub(crate) static BUILTINS: LazyLock<Builtins> = LazyLock::new(|| {
     let role = |name: &str| role_oids.get(name).copied().unwrap_or_default();
     let types = types::types();
     let (relations, shared_relations) = relations::relations(&types, &role);
+    let plain_objects = Builtin::new(plain::built_in(&relations));
     Builtins {
         namespaces: Builtin::new(namespaces(&role)),
         relations: Builtin::new(relations),
@@ -88,6 +89,7 @@ pub(crate) static BUILTINS: LazyLock<Builtins> = LazyLock::new(|| {
         text_search_dictionaries: Builtin::new(text_search::built_in_dictionaries()),
         text_search_configs: Builtin::new(text_search::built_in_configs()),
         extensions: Builtin::new(extensions::builtin()),
+        plain_objects,
         default_acls: Builtin::new(Vec::new()),
         roles: Builtin::new(roles),
         databases: Builtin::new(databases()),
@@ -95,7 +97,6 @@ pub(crate) static BUILTINS: LazyLock<Builtins> = LazyLock::new(|| {
         operator_classes: Builtin::new(Vec::new()),
         access: Arc::new(access::access_methods()),
         shared_relations,
-        languages: seed!("pg_language").rows().map(|r| (r.str("lanname"), r.oid("oid"))).collect(),
     }
 });
 

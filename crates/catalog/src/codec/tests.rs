@@ -396,6 +396,37 @@ fn publications_survive_their_bytes() {
     }
 }
 
+fn conversion() -> Arc<PlainObject> {
+    Arc::new(PlainObject {
+        namespace: classes::PUBLIC,
+        options: vec!["a=b".into()],
+        fields: vec![Datum::Int4(8), Datum::Int4(6), Datum::Oid(4374), Datum::Bool(true)],
+        depends_on: vec![ObjectAddress { class: classes::PG_PROC, object: Oid(16600), sub: 0 }],
+        ..PlainObject::new(Oid(16601), classes::PG_CONVERSION, "c", Oid(10))
+    })
+}
+
+#[test]
+fn plain_objects_survive_their_bytes() {
+    let object = Object::Plain(conversion());
+    let stored = encode_change(Oid(5), &ObjectChange::Put(object.clone()));
+    let (_, change) = decode_change(&stored.key, &stored.value.expect("a value")).expect("reads back");
+    let ObjectChange::Put(read) = change else { panic!("not an object") };
+    assert_eq!(format!("{read:?}"), format!("{object:?}"));
+}
+
+#[test]
+fn privileges_on_a_language_of_version_12_are_those_of_its_row() {
+    let acl: Acl = Some([AclItem { grantee: Oid(16700), grantor: Oid(10), privileges: 256 }].into());
+    let list = Granted { oid: classes::PLPGSQL_LANGUAGE, class: classes::PG_LANGUAGE, name: "plpgsql".into(), acl: acl.clone() };
+    let stored = encode_change(Oid(5), &ObjectChange::Put(Object::Granted(Arc::new(list))));
+    let (_, change) = decode_change(&stored.key, &stored.value.expect("a value")).expect("reads back");
+    let catalog = Catalog::default().with(&[change]);
+    let language = catalog.plain_object(classes::PG_LANGUAGE, classes::PLPGSQL_LANGUAGE).expect("a language");
+    assert_eq!((&*language.name, language.owner, &language.acl), ("plpgsql", classes::POSTGRES_ROLE, &acl));
+    assert_eq!(catalog.language_by_name("plpgsql"), Some(classes::PLPGSQL_LANGUAGE));
+}
+
 #[test]
 fn foreign_data_survives_its_bytes() {
     let (name, owner, options): (Arc<str>, _, Vec<Arc<str>>) = ("w".into(), Oid(10), vec!["a=1".into()]);
@@ -452,10 +483,13 @@ fn only_what_an_older_build_cannot_use_has_a_newer_version() {
     assert_eq!((version(of_users(Some(base_info()), true)), version(of_users(None, false))), (VERSION_12, VERSION_12));
     let [publication, member] = publication_objects();
     assert_eq!((version(publication), version(member)), (VERSION_12, VERSION_12));
+    assert_eq!(version(Object::Plain(conversion())), VERSION);
     let page = include_str!("../../../../docs/handbook/upgrade.md");
     let of_11 = format!("operator families, operator classes and BRIN indexes: {VERSION_11}");
     let of_12 = format!("{of_11}; base types, shells, publications and indexes in the order of functions: {VERSION_12}");
-    let newer = format!("{of_12}; foreign data: {VERSION}");
+    let newer = format!(
+        "{of_12}; foreign data, conversions, transforms, changed languages and tablespaces, settings of all roles: {VERSION}"
+    );
     let row = format!("| {VERSION_10}; {newer} | 4 to {VERSION} |");
     assert!(page.contains(&row), "{row}");
 }

@@ -3,7 +3,7 @@
 use melba_types::{Oid, oids};
 
 use super::kind::relation_kind;
-use super::parts::{column_name, membership};
+use super::parts::{column_name, membership, transform};
 use super::seeded::{Member, SeededObject, member, seeded_object, seeded_object_by_name};
 use crate::classes::*;
 use crate::extended_statistics::statistics_are_visible;
@@ -54,6 +54,11 @@ pub fn describe(catalog: &Catalog, path: &[Oid], address: ObjectAddress) -> Opti
             let p = catalog.policy(oid)?;
             format!("policy {} on {}", p.name, relation(p.table)?)
         }
+        PG_TRANSFORM => {
+            let (_, language) = transform(catalog, oid)?;
+            let ty = catalog.plain_object(PG_TRANSFORM, oid)?.oid_field(0);
+            format!("transform for {} language {language}", catalog.type_name(ty, path))
+        }
         PG_AMOP | PG_AMPROC => describe_member(catalog, path, address)?,
         PG_AUTH_MEMBERS => {
             let (member, role) = membership(catalog, oid)?;
@@ -86,7 +91,6 @@ fn describe_simple(catalog: &Catalog, path: &[Oid], address: ObjectAddress) -> O
             format!("statistics object {}", catalog.qualified(visible, s.namespace, &s.name))
         }
         PG_NAMESPACE => format!("schema {}", catalog.namespace(oid)?.name),
-        PG_AM => format!("access method {}", catalog.access_methods().method_name(oid)?),
         PG_AUTHID => format!("role {}", catalog.role(oid)?.name),
         PG_PARAMETER_ACL => format!("parameter {}", catalog.granted(oid)?.name),
         PG_DATABASE => format!("database {}", catalog.database(oid)?.name),

@@ -44,7 +44,6 @@ pub fn identify(catalog: &Catalog, scope: &NameScope<'_>, address: ObjectAddress
 
 /// The schema of an object, and its name where that is unique for its class.
 fn placed(catalog: &Catalog, address: ObjectAddress) -> (Option<Oid>, Option<String>) {
-    let oid = address.object;
     let in_schema = |namespace: Oid, name: &str| (Some(namespace), Some(name.to_owned()));
     let alone = |name: Option<&str>| (None, name.map(str::to_owned));
     match catalog.object(address) {
@@ -63,10 +62,11 @@ fn placed(catalog: &Catalog, address: ObjectAddress) -> (Option<Oid>, Option<Str
         Some(Object::EventTrigger(o)) => alone(Some(&o.name)),
         Some(Object::Publication(o)) => alone(Some(&o.name)),
         Some(Object::Extension(o)) => alone(Some(&o.name)),
+        Some(Object::Plain(o)) if o.class == classes::PG_TRANSFORM => (None, None),
+        Some(Object::Plain(o)) => (o.schema(), Some(o.name.to_string())),
         Some(Object::Role(o)) => alone(Some(&o.name)),
         Some(Object::Database(o)) => alone(Some(&o.name)),
         Some(_) => (None, None),
-        None if address.class == classes::PG_AM => alone(catalog.access_methods().method_name(oid)),
         None => match seeded_object(catalog, address) {
             Some(o) => (o.namespace, Some(o.name.to_string())),
             None => (None, None),

@@ -57,7 +57,7 @@ pub(super) fn parts(catalog: &Catalog, scope: &NameScope<'_>, address: ObjectAdd
             let arguments = operands.map(|t| catalog.type_name(t, &[])).collect();
             Parts { identity: catalog.operator_signature(o, &[]), names, arguments }
         }
-        PG_TYPE => type_parts(catalog, oid)?,
+        PG_TYPE => type_parts(catalog, scope, oid)?,
         PG_CAST => {
             let c = catalog.cast_by_oid(oid)?;
             let (source, target) = (catalog.type_name(c.source, &[]), catalog.type_name(c.target, &[]));
@@ -68,7 +68,7 @@ pub(super) fn parts(catalog: &Catalog, scope: &NameScope<'_>, address: ObjectAdd
             if c.relation.is_valid() {
                 return Some(Parts::on(&c.name, relation(c.relation)?));
             }
-            let domain = type_parts(catalog, c.domain)?;
+            let domain = type_parts(catalog, scope, c.domain)?;
             let identity = format!("{} on {}", quote_ident(&c.name), domain.identity);
             Parts { identity, names: domain.names, arguments: vec![c.name.to_string()] }
         }
@@ -83,6 +83,10 @@ pub(super) fn parts(catalog: &Catalog, scope: &NameScope<'_>, address: ObjectAdd
         PG_POLICY => {
             let p = catalog.policy(oid)?;
             Parts::on(&p.name, relation(p.table)?)
+        }
+        PG_TRANSFORM => {
+            let (ty, language) = transform(catalog, oid)?;
+            Parts { identity: format!("for {ty} on language {language}"), names: vec![ty], arguments: vec![language] }
         }
         PG_AMOP | PG_AMPROC => member_parts(catalog, address)?,
         PG_AUTH_MEMBERS => membership_parts(catalog, oid)?,
@@ -108,7 +112,6 @@ fn simple_parts(catalog: &Catalog, scope: &NameScope<'_>, address: ObjectAddress
         PG_TS_CONFIG => catalog.text_search_config(oid).and_then(|c| in_schema(c.namespace, &c.name)),
         PG_STATISTIC_EXT => catalog.statistics_object(oid).and_then(|s| in_schema(s.namespace, &s.name)),
         PG_NAMESPACE => schema_name(catalog, scope, oid).map(|n| Parts::named(&n)),
-        PG_AM => catalog.access_methods().method_name(oid).map(Parts::named),
         PG_AUTHID => catalog.role(oid).map(|r| Parts::named(&r.name)),
         PG_PARAMETER_ACL => catalog.granted(oid).map(|g| Parts::named(&g.name)),
         PG_DATABASE => catalog.database(oid).map(|d| Parts::named(&d.name)),
@@ -192,9 +195,14 @@ pub(super) fn column_name(catalog: &Catalog, address: ObjectAddress) -> Option<&
     Some(&catalog.relation(address.object)?.columns.get(place)?.name)
 }
 
-fn type_parts(catalog: &Catalog, oid: Oid) -> Option<Parts> {
-    catalog.type_(oid)?;
-    let name = catalog.type_name(oid, &[]);
+fn type_parts(catalog: &Catalog, scope: &NameScope<'_>, oid: Oid) -> Option<Parts> {
+    let namespace = catalog.type_(oid)?.namespace;
+    let mut name = catalog.type_name(oid, &[]);
+    if namespace == scope.temporary
+        && let Some((_, rest)) = name.split_once('.')
+    {
+        name = format!("pg_temp.{rest}");
+    }
     Some(Parts { identity: name.clone(), names: vec![name], arguments: Vec::new() })
 }
 
@@ -216,6 +224,13 @@ fn membership_parts(catalog: &Catalog, oid: Oid) -> Option<Parts> {
     let (member, role) = membership(catalog, oid)?;
     let identity = format!("membership of role {member} in role {role}");
     Some(Parts { identity, names: Vec::new(), arguments: Vec::new() })
+}
+
+/// The names of a transform's type and language.
+pub(super) fn transform(catalog: &Catalog, oid: Oid) -> Option<(String, String)> {
+    let transform = catalog.plain_object(PG_TRANSFORM, oid)?;
+    let language = catalog.language_name(transform.oid_field(1))?;
+    Some((catalog.type_name(transform.oid_field(0), &[]), language.to_owned()))
 }
 
 /// The names of a membership's member and of its role.

@@ -1,15 +1,14 @@
-//! Objects that no statement makes, whose rows are in the seeds of their relations; and operator classes and families.
+//! Plain objects, and operator classes and families.
 
 use std::sync::Arc;
 
 use melba_types::Oid;
 
 use crate::classes::*;
-use crate::objects::{ObjectAddress, OperatorClass, OperatorFamily};
-use crate::seed::{Row, Seed, seed};
+use crate::objects::{ObjectAddress, OperatorClass, OperatorFamily, PlainObject};
 use crate::snapshot::Catalog;
 
-/// An object of a seed, or an operator class or family.
+/// A plain object, or an operator class or family.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeededObject {
     pub oid: Oid,
@@ -20,28 +19,10 @@ pub struct SeededObject {
     pub method: Oid,
 }
 
-/// The seed of a class, and the prefix of its columns' names.
-fn seed_of(class: Oid) -> Option<(Seed, &'static str)> {
-    Some(match class {
-        PG_CONVERSION => (seed!("pg_conversion"), "con"),
-        PG_LANGUAGE => (seed!("pg_language"), "lan"),
-        PG_TABLESPACE => (seed!("pg_tablespace"), "spc"),
-        PG_TS_PARSER => (seed!("pg_ts_parser"), "prs"),
-        PG_TS_TEMPLATE => (seed!("pg_ts_template"), "tmpl"),
-        _ => return None,
-    })
-}
-
-/// The first object of a class that passes.
-fn find(class: Oid, test: impl Fn(&SeededObject) -> bool) -> Option<SeededObject> {
-    let (seed, prefix) = seed_of(class)?;
-    let object = |row: Row<'_>| SeededObject {
-        oid: row.oid("oid"),
-        namespace: (!matches!(class, PG_LANGUAGE | PG_TABLESPACE)).then_some(PG_CATALOG),
-        name: row.text(&format!("{prefix}name")),
-        method: Oid::INVALID,
-    };
-    seed.rows().map(object).find(&test)
+/// The first plain object of a class that passes.
+fn find(catalog: &Catalog, class: Oid, test: impl Fn(&PlainObject) -> bool) -> Option<SeededObject> {
+    let found = catalog.plain_objects_of(class).find(|object| test(object))?;
+    Some(SeededObject { oid: found.oid, namespace: found.schema(), name: found.name.clone(), method: Oid::INVALID })
 }
 
 fn of_class(catalog: &Catalog, c: &OperatorClass) -> Option<SeededObject> {
@@ -59,19 +40,19 @@ pub fn seeded_object(catalog: &Catalog, address: ObjectAddress) -> Option<Seeded
     match address.class {
         PG_OPCLASS => of_class(catalog, catalog.access_methods().class(address.object)?),
         PG_OPFAMILY => of_family(catalog, catalog.access_methods().family(address.object)?),
-        class => find(class, |o| o.oid == address.object),
+        class => find(catalog, class, |o| o.oid == address.object),
     }
 }
 
 /// The object of a class with a name in one of the schemas, which are searched in order, or of a class without schemas.
 /// `method`: that of an operator class or family, else 0.
 pub fn seeded_object_by_name(catalog: &Catalog, class: Oid, schemas: &[Oid], name: &str, method: Oid) -> Option<SeededObject> {
-    let named = |o: &SeededObject| *o.name == *name;
+    let named = |o: &PlainObject| *o.name == *name;
     match class {
         PG_OPCLASS => of_class(catalog, catalog.find_operator_class(schemas, method, name)?),
         PG_OPFAMILY => of_family(catalog, catalog.find_operator_family(schemas, method, name)?),
-        PG_LANGUAGE | PG_TABLESPACE => find(class, named),
-        _ => schemas.iter().find_map(|n| find(class, |o| named(o) && o.namespace == Some(*n))),
+        PG_AM | PG_LANGUAGE | PG_TABLESPACE => find(catalog, class, named),
+        _ => schemas.iter().find_map(|n| find(catalog, class, |o| named(o) && o.namespace == *n)),
     }
 }
 

@@ -1,5 +1,5 @@
-//! The rows of the system relations, computed from a catalog snapshot: one file per relation with users' objects, `seeded` for
-//! those with built-in objects only, `EMPTY` for those without rows in Melba yet.
+//! The rows of the system relations, computed from a catalog snapshot: one file per relation, `plain` for
+//! those of plain objects, `EMPTY` for those without rows in Melba yet.
 //!
 //! Rows come in the order of their OIDs. A scan may pass equality conditions: a generator uses those by which it can find
 //! objects, and `RelationRows` drops rows that do not match, so every row that is returned satisfies them all.
@@ -7,7 +7,6 @@
 mod access;
 mod kept;
 mod pg_aggregate;
-mod pg_am;
 mod pg_attrdef;
 mod pg_attribute;
 mod pg_auth_members;
@@ -44,7 +43,7 @@ mod pg_statistic;
 mod pg_statistic_ext;
 mod pg_trigger;
 mod pg_type;
-mod seeded;
+mod plain;
 mod text_search;
 mod values;
 
@@ -347,7 +346,6 @@ type Generator = fn(&GeneratorInput<'_>, &mut RelationRows<'_>);
 /// Relations whose rows the catalog has.
 const GENERATORS: &[(&str, Generator)] = &[
     ("pg_aggregate", pg_aggregate::rows),
-    ("pg_am", pg_am::rows),
     ("pg_amop", access::operator_rows),
     ("pg_amproc", access::function_rows),
     ("pg_attrdef", pg_attrdef::rows),
@@ -408,7 +406,6 @@ const EMPTY: &[&str] = &[
     "pg_shseclabel",
     "pg_subscription",
     "pg_subscription_rel",
-    "pg_transform",
     // The standard's assessment of a product's features: no query needs it.
     "sql_features",
     "sql_implementation_info",
@@ -442,7 +439,7 @@ pub fn rows(relation: &Relation, catalog: &Catalog, live: &dyn LiveInfo, request
             return batch;
         }
         generate(generator, source, request, &mut out);
-    } else if !EMPTY.contains(&name) && !seeded::rows(name, relation, catalog, &mut out) {
+    } else if !EMPTY.contains(&name) && !plain::rows(name, relation, catalog, &mut out) {
         return Err(DbError::internal(format!("system relation \"{name}\" has no generator")));
     }
     out.interrupt?;

@@ -9,6 +9,9 @@ use super::{GeneratorInput, RelationRows, push, values::*};
 
 pub(super) fn rows(s: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
     let mut all: BTreeMap<(Oid, Oid), Vec<Arc<str>>> = BTreeMap::new();
+    if !s.catalog.settings_of_all().is_empty() {
+        all.insert((Oid::INVALID, Oid::INVALID), s.catalog.settings_of_all().to_vec());
+    }
     for database in s.catalog.databases().filter(|d| !d.settings.is_empty()) {
         all.insert((database.oid, Oid::INVALID), database.settings.clone());
     }

@@ -30,7 +30,7 @@ pub(super) fn rows(s: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
 }
 
 /// The classes of objects that depend on others.
-const CLASSES: [Oid; 23] = [
+const CLASSES: [Oid; 27] = [
     classes::PG_CLASS,
     classes::PG_TYPE,
     classes::PG_PROC,
@@ -54,6 +54,10 @@ const CLASSES: [Oid; 23] = [
     classes::PG_FOREIGN_SERVER,
     classes::PG_USER_MAPPING,
     classes::PG_EXTENSION,
+    classes::PG_AM,
+    classes::PG_CONVERSION,
+    classes::PG_LANGUAGE,
+    classes::PG_TRANSFORM,
 ];
 
 /// The objects that may have an OID, a part's whole included: defaults and rules are no separate objects.
@@ -88,7 +92,7 @@ fn push_rule(view: &Relation, out: &mut RelationRows<'_>) {
 fn push(catalog: &Catalog, d: &Dependency, out: &mut RelationRows<'_>) {
     let mut dependent = d.dependent;
     if dependent.class == classes::PG_CLASS
-        && d.referenced.class != classes::PG_NAMESPACE
+        && !matches!(d.referenced.class, classes::PG_NAMESPACE | classes::PG_EXTENSION)
         && let Some(view) = catalog.relation(dependent.object).filter(|r| r.rule.is_valid())
         && view.depends_on.contains(&d.referenced)
     {

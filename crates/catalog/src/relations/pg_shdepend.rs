@@ -8,7 +8,7 @@ use crate::role_uses::{RoleUseKind, role_uses};
 
 pub(super) fn rows(s: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
     for found in role_uses(s.catalog) {
-        let is_shared = [classes::PG_DATABASE, classes::PG_PARAMETER_ACL].contains(&found.object.class);
+        let is_shared = [classes::PG_DATABASE, classes::PG_PARAMETER_ACL, classes::PG_TABLESPACE].contains(&found.object.class);
         push!(
             out,
             [

@@ -1,4 +1,4 @@
-//! pg_shdescription: COMMENT ON roles and databases.
+//! pg_shdescription: COMMENT ON roles, databases and tablespaces.
 
 use super::{GeneratorInput, RelationRows, push, values::*};
 

@@ -6,7 +6,6 @@ use melba_types::{Array, ArrayDim, Datum, Oid, oids};
 
 use crate::naming::quote_ident;
 use crate::objects::{Acl, AclItem};
-use crate::seed::Row;
 use crate::snapshot::Catalog;
 
 pub(super) fn oid(v: Oid) -> Datum {
@@ -98,9 +97,4 @@ pub(super) fn regproc(name: &str, catalog: &Catalog) -> Datum {
         return Datum::Oid(0);
     }
     oid(catalog.functions_by_name(crate::classes::PG_CATALOG, name).next().map_or(Oid::INVALID, |f| f.oid))
-}
-
-/// A column of a seed whose values are numbers of a pg_proc row.
-pub(super) fn seed_oid(row: &Row<'_>, name: &str) -> Datum {
-    oid(row.oid(name))
 }

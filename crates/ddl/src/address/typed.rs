@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_catalog::identity::{describe, family_member as find_member, seeded_object_by_name};
+use melba_catalog::identity::{describe, family_member as find_member};
 use melba_catalog::{NameScope, ObjectAddress, Type, classes, regs};
 use melba_routine::find::{RoutineName, find_routine};
 use melba_routine::operator::named_operator;
@@ -12,6 +12,7 @@ use pg_query::protobuf::{self, Node, ObjectType, ObjectWithArgs, TypeName};
 
 use super::in_schema::access_method_object;
 use super::{NamedObject, at};
+use crate::plain::find_transform;
 use crate::types::domain::domain_constraint_by_name;
 
 /// The type that a text names.
@@ -64,15 +65,9 @@ pub(super) fn cast(n: &NamedObject<'_>) -> Result<ObjectAddress> {
     Ok(at(classes::PG_CAST, catalog.cast(source, target).ok_or_else(missing)?.oid))
 }
 
-/// There are no transforms.
 pub(super) fn transform(n: &NamedObject<'_>) -> Result<ObjectAddress> {
-    let (ty, language) = (type_of_text(n, n.names[0])?, n.arguments[0]);
-    let catalog = n.ddl.catalog();
-    if seeded_object_by_name(&catalog, classes::PG_LANGUAGE, &[], language, Oid::INVALID).is_none() {
-        bail!(UNDEFINED_OBJECT, "language \"{language}\" does not exist");
-    }
-    let name = catalog.type_name(ty, n.ddl.path());
-    bail!(UNDEFINED_OBJECT, "transform for type {name} language \"{language}\" does not exist")
+    let (name, found) = find_transform(n.ddl, type_of_text(n, n.names[0])?, n.arguments[0])?;
+    found.map(|transform| transform.address()).ok_or_else(|| err!(UNDEFINED_OBJECT, "transform {name} does not exist"))
 }
 
 pub(super) fn domain_constraint(n: &NamedObject<'_>) -> Result<ObjectAddress> {

@@ -14,10 +14,10 @@ use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{DropBehavior, GrantStmt, GrantTargetType, ObjectType};
 
 use crate::alter_routine::{check_routine_privileges, grant_on_routine, granted_routines};
-use crate::built_in::refuse_built_in;
 use crate::database::database_by_name;
 use crate::foreign::{grant_on_foreign, granted_foreign, is_foreign};
 use crate::large_object::{grant_on_large_object, granted_large_objects};
+use crate::plain::{grant_on_plain, refuse_plain, tablespace_named};
 use crate::privileges::acl::{Grant, ListOf, acl_after, changed_acl};
 use crate::privileges::granted::{change_granted, language_named, parameter_named};
 use crate::types::named::named_type;
@@ -77,13 +77,17 @@ pub fn grant(ddl: &Ddl<'_>, s: &GrantStmt) -> Result<()> {
         }
         ObjectType::ObjectLanguage => {
             let languages = named(s, |name| language_named(ddl, name))?;
-            grant_on_each(ddl, s, languages, |grant, language| change_granted(ddl, grant, language))
+            grant_on_each(ddl, s, languages, |grant, language| grant_on_plain(ddl, grant, &language))
+        }
+        ObjectType::ObjectTablespace => {
+            let tablespaces = named(s, |name| tablespace_named(ddl, name))?;
+            grant_on_each(ddl, s, tablespaces, |grant, tablespace| grant_on_plain(ddl, grant, &tablespace))
         }
         ObjectType::ObjectParameterAcl => {
             let parameters = named(s, |name| parameter_named(ddl, name, s.is_grant))?;
             grant_on_each(ddl, s, parameters.into_iter().flatten(), |grant, parameter| change_granted(ddl, grant, parameter))
         }
-        kind => refuse_built_in(ddl, kind, &s.objects, &format!("GRANT ON {}", object_word(kind))),
+        kind => refuse_plain(ddl, kind, &s.objects, &format!("GRANT ON {}", object_word(kind))),
     }
 }
 

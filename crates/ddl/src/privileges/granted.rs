@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use melba_catalog::identity::seeded_object_by_name;
-use melba_catalog::{Acl, Granted, Object, ObjectChange, classes};
+use melba_catalog::privileges::AclKind;
+use melba_catalog::{Acl, Granted, Object, ObjectChange, PlainObject, classes};
 use melba_definition::context::Ddl;
 use melba_settings::is_settable_name;
 use melba_types::{Oid, Result, bail, err};
@@ -11,8 +11,8 @@ use melba_types::{Oid, Result, bail, err};
 use crate::privileges::acl::{Grant, acl_after};
 
 /// A language on which privileges may be granted.
-pub fn language_named(ddl: &Ddl<'_>, name: &str) -> Result<Granted> {
-    let Some(language) = seeded_object_by_name(&ddl.catalog(), classes::PG_LANGUAGE, &[], name, Oid::INVALID) else {
+pub fn language_named(ddl: &Ddl<'_>, name: &str) -> Result<Arc<PlainObject>> {
+    let Some(language) = ddl.catalog().plain_object_by_name(classes::PG_LANGUAGE, Oid::INVALID, name).cloned() else {
         bail!(UNDEFINED_OBJECT, "language \"{name}\" does not exist");
     };
     if [classes::INTERNAL_LANGUAGE, classes::C_LANGUAGE].contains(&language.oid) {
@@ -20,13 +20,13 @@ pub fn language_named(ddl: &Ddl<'_>, name: &str) -> Result<Granted> {
             "GRANT and REVOKE are not allowed on untrusted languages, because only superusers can use untrusted languages.",
         ));
     }
-    Ok(Granted { oid: language.oid, class: classes::PG_LANGUAGE, name: name.into(), acl: None })
+    Ok(language)
 }
 
 /// A setting; `None` for one whose privileges were never granted, when they are to be revoked.
 pub fn parameter_named(ddl: &Ddl<'_>, name: &str, is_grant: bool) -> Result<Option<Granted>> {
     let name = name.to_ascii_lowercase();
-    let oid = match ddl.catalog().granted_by_name(classes::PG_PARAMETER_ACL, &name) {
+    let oid = match ddl.catalog().granted_by_name(&name) {
         Some(row) => row.oid,
         None if !is_grant => return Ok(None),
         None if !is_settable_name(&name) => bail!(UNDEFINED_OBJECT, "unrecognized configuration parameter \"{name}\""),
@@ -35,15 +35,13 @@ pub fn parameter_named(ddl: &Ddl<'_>, name: &str, is_grant: bool) -> Result<Opti
     Ok(Some(Granted { oid, class: classes::PG_PARAMETER_ACL, name: name.into(), acl: None }))
 }
 
-/// Changes a list, which the catalog may have already. That of a setting goes when it says nothing.
+/// Changes the list of a setting, which the catalog may have already. It goes when it says nothing.
 pub fn change_granted(ddl: &Ddl<'_>, grant: &Grant<'_>, granted: Granted) -> Result<()> {
-    let is_shared = granted.class == classes::PG_PARAMETER_ACL;
-    ddl.lock_database_object(if is_shared { Oid::INVALID } else { ddl.tx().database }, granted.class, granted.oid)?;
-    let (kind, owner) = (Granted::kind(granted.class), classes::POSTGRES_ROLE);
-    let before: Acl = ddl.catalog().granted_acl(granted.class, &granted.name);
-    let word = if is_shared { "parameter" } else { "language" };
-    let after = acl_after(ddl, grant, kind, owner, before.as_deref(), word, &granted.name)?;
-    if is_shared && *after == *kind.default_acl(owner) {
+    ddl.lock_database_object(Oid::INVALID, granted.class, granted.oid)?;
+    let (kind, owner) = (AclKind::Parameter, classes::POSTGRES_ROLE);
+    let before: Acl = ddl.catalog().granted_acl(&granted.name);
+    let after = acl_after(ddl, grant, kind, owner, before.as_deref(), "parameter", &granted.name)?;
+    if *after == *kind.default_acl(owner) {
         ddl.tx().change(ObjectChange::Remove(granted.address()));
     } else {
         ddl.tx().put(Object::Granted(Arc::new(Granted { acl: Some(after), ..granted })));

@@ -4,6 +4,7 @@
 //! Every utility statement has a [`Lookup`]. COPY, LOCK, VACUUM and the like need no more; those that define objects have a
 //! `Ddl`, which adds what definitions need.
 
+mod function_rows;
 mod privileges;
 
 use std::sync::Arc;

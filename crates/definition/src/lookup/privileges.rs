@@ -10,6 +10,7 @@ use melba_types::{Oid, Result, bail, err};
 use pg_query::protobuf::TypeName;
 
 use super::Lookup;
+use super::function_rows::add_function_columns;
 use crate::words::relation_word;
 
 impl Lookup<'_> {
@@ -142,7 +143,8 @@ impl Lookup<'_> {
     /// # Errors
     /// 0A000 for a query that reads the transition tables of a statement: they exist only during it.
     pub fn usable_of_query(&self, query: &Query) -> Result<Vec<ObjectAddress>> {
-        let (dependencies, transition) = query.mentions();
+        let (mut dependencies, transition) = query.mentions();
+        add_function_columns(&self.catalog(), query, &mut dependencies);
         match transition {
             None => self.usable(dependencies),
             Some(name) => bail!(FEATURE_NOT_SUPPORTED, "transition table \"{name}\" cannot be referenced in a persistent object"),

@@ -3,6 +3,7 @@
 //! The connection's search_path is empty, so that every name is qualified. Objects are created in the order of their OIDs within
 //! a kind, each after those it needs.
 
+mod conversions;
 mod event_triggers;
 mod foreign;
 mod functions;
@@ -90,10 +91,11 @@ pub fn entries(reader: &mut Reader) -> Result<Vec<Entry>> {
     all.extend(made);
     all.extend(relations::before(reader)?);
     all.extend(refreshes);
-    all.extend(views::after(reader)?);
     all.extend(relations::after(reader)?);
+    all.extend(views::after(reader)?);
     all.extend(policies::entries(reader)?);
     all.extend(rules::after(reader)?);
+    all.extend(conversions::after(reader)?);
     all.extend(statistics::after(reader)?);
     all.extend(triggers::after(reader)?);
     all.extend(properties::entries(reader)?);
@@ -156,6 +158,9 @@ fn refuse_unsupported(reader: &mut Reader) -> Result<()> {
          UNION ALL SELECT 'cast from ' || c.castsource::regtype FROM pg_catalog.pg_cast c WHERE c.oid >= 16384
             AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
                 WHERE d.classid = 'pg_catalog.pg_cast'::regclass AND d.objid = c.oid AND d.deptype IN ('e', 'i'))
+         UNION ALL SELECT 'transform for ' || t.trftype::regtype FROM pg_catalog.pg_transform t WHERE t.oid >= 16384
+            AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
+                WHERE d.classid = 'pg_catalog.pg_transform'::regclass AND d.objid = t.oid AND d.deptype = 'e')
          UNION ALL SELECT 'aggregate ' || p.oid::regprocedure FROM pg_catalog.pg_proc p
             JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace WHERE {USER} AND p.prokind = 'a' AND {OWN_FUNCTION}"
     );

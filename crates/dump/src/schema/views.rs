@@ -1,14 +1,27 @@
-//! Views and materialized views.
+//! Views and materialized views. A view that groups by a primary key, which is made behind the rows, has empty columns until then.
 
 use super::{Definition, Reader, USER};
 use crate::Result;
 use crate::archive::{Entry, Section};
 
+/// Whether the view `c` needs a constraint.
+const NEEDS_KEY: &str =
+    "c.relkind = 'v' AND EXISTS (SELECT FROM pg_catalog.pg_depend d JOIN pg_catalog.pg_rewrite r ON r.oid = d.objid
+    WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_constraint'::regclass AND r.ev_class = c.oid)";
+
+/// The query of NULLs of the types that the view's columns have.
+const EMPTY_COLUMNS: &str = "(SELECT 'SELECT ' || string_agg(format('NULL::%s%s AS %I', format_type(a.atttypid, a.atttypmod),
+        CASE WHEN a.attcollation <> t.typcollation THEN format(' COLLATE %I.%I', o.collnamespace::regnamespace, o.collname) ELSE '' END, a.attname),
+        ', ' ORDER BY a.attnum)
+    FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid LEFT JOIN pg_catalog.pg_collation o ON o.oid = a.attcollation
+    WHERE a.attrelid = c.oid AND a.attnum > 0)";
+
 pub fn definitions(reader: &mut Reader) -> Result<Vec<Definition>> {
     let views = format!(
         "SELECT 'r' || c.oid, CASE c.relkind WHEN 'm' THEN 'MATERIALIZED VIEW' ELSE 'VIEW' END, n.nspname, c.relname,
             format(CASE c.relkind WHEN 'm' THEN 'CREATE MATERIALIZED VIEW %I.%I%s AS %s WITH NO DATA;' ELSE 'CREATE VIEW %I.%I%s AS %s;' END,
-                n.nspname, c.relname, coalesce(' WITH (' || array_to_string(c.reloptions, ', ') || ')', ''), rtrim(pg_get_viewdef(c.oid), ';')),
+                n.nspname, c.relname, coalesce(' WITH (' || array_to_string(c.reloptions, ', ') || ')', ''),
+                CASE WHEN {NEEDS_KEY} THEN {EMPTY_COLUMNS} ELSE rtrim(pg_get_viewdef(c.oid), ';') END),
             CASE WHEN c.relkind = 'm' AND c.relispopulated THEN format('REFRESH MATERIALIZED VIEW %I.%I;', n.nspname, c.relname) END
          FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
          WHERE c.relkind IN ('v', 'm') AND c.relpersistence <> 't' AND {USER} ORDER BY c.oid"
@@ -24,9 +37,20 @@ pub fn definitions(reader: &mut Reader) -> Result<Vec<Definition>> {
 
 /// The statements after the rows.
 pub fn after(reader: &mut Reader) -> Result<Vec<Entry>> {
-    let mut all = reader.entries(Section::After, &defaults())?;
+    let mut all = reader.entries(Section::After, &with_keys())?;
+    all.extend(reader.entries(Section::After, &defaults())?);
     all.extend(reader.entries(Section::After, &indexes())?);
     Ok(all)
+}
+
+/// The views that need keys, now that these are there.
+fn with_keys() -> String {
+    format!(
+        "SELECT 'VIEW', n.nspname, c.relname, format('CREATE OR REPLACE VIEW %I.%I%s AS %s;', n.nspname, c.relname,
+            coalesce(' WITH (' || array_to_string(c.reloptions, ', ') || ')', ''), rtrim(pg_get_viewdef(c.oid), ';'))
+         FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+         WHERE c.relpersistence <> 't' AND {USER} AND {NEEDS_KEY} ORDER BY c.oid"
+    )
 }
 
 /// The defaults of a view's columns on INSERT.

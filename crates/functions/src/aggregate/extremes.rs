@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use melba_catalog::TypeKind;
+use melba_fmgr::value_order::{Comparer, ValueOrder};
 use melba_fmgr::{Aggregate, AggregateFn, CallInfo, GroupedAggregate, TakenRows, order};
 use melba_types::float::compare_f64;
 use melba_types::key::{self, KeyType};
@@ -37,24 +38,34 @@ struct Extreme {
     best: Datum,
     /// How a value compares with the best one when it is better.
     better: Ordering,
-    /// `None`: a record's, known with the first value.
+    /// `None`: a record's, known with the first value; or `function` has the order.
     key: Option<KeyType>,
+    /// The order that functions of users give the values.
+    function: Option<ValueOrder>,
 }
 
 /// Enums are compared in the order of their labels, whatever class is their default.
-fn extreme_key(call: &CallInfo<'_>, ty: Oid) -> Result<KeyType> {
+fn is_enum(call: &CallInfo<'_>, ty: Oid) -> bool {
     let catalog = call.session.catalog();
-    match catalog.type_(catalog.base_type(ty)).map(|t| t.type_kind) {
-        Some(TypeKind::Enum) => order::own_key_type(catalog, ty, call.collation),
-        _ => order::key_type(call.session, ty, call.collation),
+    catalog.type_(catalog.base_type(ty)).is_some_and(|t| t.type_kind == TypeKind::Enum)
+}
+
+fn extreme_key(call: &CallInfo<'_>, ty: Oid) -> Result<KeyType> {
+    match is_enum(call, ty) {
+        true => order::own_key_type(call.session.catalog(), ty, call.collation),
+        false => order::key_type(call.session, ty, call.collation),
     }
 }
 
 impl Extreme {
     fn make(call: &CallInfo<'_>, better: Ordering) -> Result<Box<dyn Aggregate>> {
         let ty = call.arg_types.first().copied().unwrap_or(call.return_type);
-        let key = if ty == oids::RECORD { None } else { Some(extreme_key(call, ty)?) };
-        Ok(Box::new(Extreme { best: Datum::Null, better, key }))
+        let function = match is_enum(call, ty) {
+            true => None,
+            false => ValueOrder::of_type(call.session.catalog(), ty, call.collation)?,
+        };
+        let key = if ty == oids::RECORD || function.is_some() { None } else { Some(extreme_key(call, ty)?) };
+        Ok(Box::new(Extreme { best: Datum::Null, better, key, function }))
     }
 
     fn take(&mut self, v: Datum) {
@@ -69,6 +80,19 @@ impl Extreme {
         if ordering == self.better {
             self.best = v;
         }
+    }
+
+    /// A value that functions of users compare with the best one.
+    fn take_by(&mut self, call: &CallInfo<'_>, v: &Datum) -> Result<()> {
+        let is_better = match (&self.best, &self.function) {
+            _ if v.is_null() => false,
+            (Datum::Null, _) | (_, None) => true,
+            (best, Some(order)) => order.compare(Comparer::of_call(call), v, best)? == self.better,
+        };
+        if is_better {
+            self.best = v.clone();
+        }
+        Ok(())
     }
 
     fn learn_record(&mut self, call: &CallInfo<'_>, v: &Datum) -> Result<()> {
@@ -92,6 +116,9 @@ fn best_row<T: Copy>(column: &Column, values: &[T], rows: &[u32], better: impl F
 
 impl Aggregate for Extreme {
     fn add(&mut self, call: &CallInfo<'_>, args: &[Datum]) -> Result<()> {
+        if self.function.is_some() {
+            return self.take_by(call, &args[0]);
+        }
         self.learn_record(call, &args[0])?;
         self.take(args[0].clone());
         Ok(())
@@ -150,7 +177,7 @@ impl Aggregate for Extreme {
     }
 
     fn combines(&self) -> bool {
-        true
+        self.function.is_none()
     }
 
     any!();

@@ -5,11 +5,10 @@
 
 use melba_catalog::foreign;
 use melba_catalog::grants::privilege_bit;
-use melba_catalog::identity::{seeded_object, seeded_object_by_name};
 use melba_catalog::memberships::is_admin_of;
 use melba_catalog::privileges::{AclKind, RoleUse, parse_privileges};
 use melba_catalog::row_security::hides_rows;
-use melba_catalog::{Acl, AclItem, Catalog, ObjectAddress, Relation, acl, classes, quote_ident};
+use melba_catalog::{Acl, AclItem, Catalog, Relation, acl, classes, quote_ident};
 use melba_fmgr::{CallInfo, ScalarFn};
 use melba_types::{Array, ArrayDim, Datum, Oid, Result, bail, err, oids};
 
@@ -119,27 +118,23 @@ fn type_target(call: &CallInfo<'_>, value: &Datum) -> Result<Target> {
 
 fn language_target(call: &CallInfo<'_>, value: &Datum) -> Result<Target> {
     let catalog = call.session.catalog();
-    let name: Option<&str> = match value {
-        Datum::Text(name) if catalog.language_by_name(name).is_none() => {
-            bail!(UNDEFINED_OBJECT, "language \"{name}\" does not exist")
-        }
-        Datum::Text(name) => Some(name),
-        other => catalog.language_name(Oid(other.as_oid())),
-    };
-    Ok(name.map(|name| (classes::POSTGRES_ROLE, catalog.granted_acl(classes::PG_LANGUAGE, name))))
+    plain_target(catalog, classes::PG_LANGUAGE, "language", value)
 }
 
-/// The built-in tablespaces, which have no lists.
-fn tablespace_target(call: &CallInfo<'_>, value: &Datum) -> Result<Target> {
-    let catalog = call.session.catalog();
+/// An object that a name without a schema finds.
+fn plain_target(catalog: &Catalog, class: Oid, word: &str, value: &Datum) -> Result<Target> {
     let found = match value {
-        Datum::Text(name) => match seeded_object_by_name(catalog, classes::PG_TABLESPACE, &[], name, Oid::INVALID) {
-            Some(space) => Some(space),
-            None => bail!(UNDEFINED_OBJECT, "tablespace \"{name}\" does not exist"),
+        Datum::Text(name) => match catalog.plain_object_by_name(class, Oid::INVALID, name) {
+            Some(found) => Some(found),
+            None => bail!(UNDEFINED_OBJECT, "{word} \"{name}\" does not exist"),
         },
-        other => seeded_object(catalog, ObjectAddress { class: classes::PG_TABLESPACE, object: Oid(other.as_oid()), sub: 0 }),
+        other => catalog.plain_object(class, Oid(other.as_oid())),
     };
-    Ok(found.map(|_| (classes::POSTGRES_ROLE, None)))
+    Ok(found.map(|object| (object.owner, object.acl.clone())))
+}
+
+fn tablespace_target(call: &CallInfo<'_>, value: &Datum) -> Result<Target> {
+    plain_target(call.session.catalog(), classes::PG_TABLESPACE, "tablespace", value)
 }
 
 fn wrapper_target(call: &CallInfo<'_>, value: &Datum) -> Result<Target> {
@@ -169,7 +164,7 @@ fn server_target(call: &CallInfo<'_>, value: &Datum) -> Result<Target> {
 /// A setting of any name: that there is one is not looked at.
 fn parameter_target(call: &CallInfo<'_>, value: &Datum) -> Result<Target> {
     let name = value.as_str().to_ascii_lowercase();
-    Ok(Some((classes::POSTGRES_ROLE, call.session.catalog().granted_acl(classes::PG_PARAMETER_ACL, &name))))
+    Ok(Some((classes::POSTGRES_ROLE, call.session.catalog().granted_acl(&name))))
 }
 
 /// has_column_privilege.

@@ -16,7 +16,7 @@ use crate::table::rows::{check_existing_rows, check_no_nulls, look_for_nulls};
 const INHERIT_HINT: &str =
     "You might need to make the existing constraint inheritable using ALTER TABLE ... ALTER CONSTRAINT ... INHERIT.";
 
-const VALIDATE_HINT: &str = "You might need to validate it using ALTER TABLE ... VALIDATE CONSTRAINT.";
+pub const VALIDATE_HINT: &str = "You might need to validate it using ALTER TABLE ... VALIDATE CONSTRAINT.";
 
 /// Adds a constraint to one table; if `recurse`, keys of a partitioned table are added to its partitions.
 pub fn add_table_constraint(ddl: &Ddl<'_>, table: Oid, column: Option<usize>, c: &Constraint, recurse: bool) -> Result<()> {

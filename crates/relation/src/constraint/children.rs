@@ -118,9 +118,16 @@ pub fn merge_own_check(ddl: &Ddl<'_>, relation: &Relation, c: &Constraint) -> Re
     let is_its = |r: &&Arc<Row>| r.kind == ConstraintKind::Check && *r.name == *c.conname && r.inherited > 0 && !r.local;
     let Some(own) = rows.find(is_its) else { return Ok(false) };
     check_mergeable(ddl, relation, own, c)?;
-    refuse_weaker(own, !c.skip_validation && c.is_enforced, c.is_enforced, relation)?;
+    let begins = c.is_enforced && !own.enforced;
+    if !begins {
+        refuse_weaker(own, !c.skip_validation && c.is_enforced, c.is_enforced, relation)?;
+    }
     ddl.notice(format!("merging constraint \"{}\" with inherited definition", own.name));
-    let row = Row { local: !relation.is_partition(), ..(**own).clone() };
+    let mut row = Row { local: !relation.is_partition(), ..(**own).clone() };
+    if begins {
+        (row.enforced, row.validated) = (true, true);
+        check_existing_rows(ddl, &row)?;
+    }
     ddl.tx().put(Object::Constraint(Arc::new(row)));
     Ok(true)
 }

@@ -107,6 +107,7 @@ fn has_key_order(ddl: &Ddl<'_>, request: &IndexRequest, keys: &[IndexKey]) -> Re
         let is_kept = matches!(class.method, classes::BTREE | classes::HASH);
         match require_key_order(&catalog, class, key.ty) {
             Ok(()) => {}
+            Err(_) if is_kept && catalog.keys_may_have_order(class, key.ty) => {}
             Err(_) if is_kept && !request.unique && !request.primary && !request.constraint.is_valid() => return Ok(false),
             Err(e) => return Err(e),
         }

@@ -10,6 +10,7 @@ use melba_types::{DbError, Oid, Result, SqlState, bail, err};
 use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{AlterTableCmd, AlterTableType as At, Constraint};
 
+use crate::constraint::add_to_table::VALIDATE_HINT;
 use crate::constraint::children::{drop_constraint_from_children, refuse_inherited_constraint};
 use crate::constraint::row::is_system_column;
 use crate::constraint::validate::set_not_null;
@@ -190,6 +191,8 @@ fn drop_not_null(ddl: &Ddl<'_>, relation: &Relation, at: usize, recurse: bool) -
     match catalog.not_null_constraint(relation, number) {
         Some(constraint) => {
             refuse_inherited_constraint(relation, constraint)?;
+            let address = ObjectAddress { class: classes::PG_CONSTRAINT, object: constraint.oid, sub: 0 };
+            ddl.dropping(&[Dropped { address, original: true, normal: false }]);
             drop_constraint_from_children(ddl, relation, constraint, recurse)?;
             drop_constraint_row(ddl, constraint)?;
         }
@@ -268,6 +271,11 @@ fn add_identity(ddl: &Ddl<'_>, relation: &Relation, at: usize, constraint: &Cons
             column.name,
             relation.name
         );
+    }
+    let catalog = ddl.catalog();
+    if let Some(own) = catalog.not_null_constraint(relation, at as i16 + 1).filter(|c| !c.validated) {
+        let message = format!("incompatible NOT VALID constraint \"{}\" on relation \"{}\"", own.name, relation.name);
+        return Err(err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "{message}").hint(VALIDATE_HINT));
     }
     if column.identity != 0 {
         bail!(

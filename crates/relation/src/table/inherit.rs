@@ -151,7 +151,12 @@ fn inherit_checks(ddl: &Ddl<'_>, checks: &mut Vec<InheritedCheck>, parent: &Rela
     for row in own.filter(|c| c.kind == ConstraintKind::Check && !c.no_inherit) {
         match checks.iter_mut().find(|c| c.row.name == row.name) {
             None => checks.push(InheritedCheck { row: row.clone(), count: 1 }),
-            Some(known) if known.row.expression == row.expression => known.count += 1,
+            Some(known) if known.row.expression == row.expression => {
+                known.count += 1;
+                if row.enforced && !known.row.enforced {
+                    known.row = row.clone();
+                }
+            }
             Some(_) => bail!(
                 DUPLICATE_OBJECT,
                 "check constraint name \"{}\" appears multiple times but with different expressions",
@@ -307,14 +312,16 @@ pub fn add_inherited_constraints(
     for inherited in &inheritance.checks {
         let relation = ddl.relation(table)?;
         let same_name = own.iter().position(|(_, c)| c.contype() == ConstrType::ConstrCheck && *c.conname == *inherited.row.name);
+        let mut enforced = inherited.row.enforced;
         if let Some(at) = same_name {
             let (_, c) = own.remove(at);
             check_mergeable(ddl, &relation, &inherited.row, &c)?;
+            enforced |= c.is_enforced;
             ddl.notice(format!("merging constraint \"{}\" with inherited definition", inherited.row.name));
         }
         let local = same_name.is_some() && !inheritance.is_partition;
         // A new table has no rows that could violate it.
-        let row = Row { validated: inherited.row.enforced, ..(*inherited.row).clone() };
+        let row = Row { enforced, validated: enforced, ..(*inherited.row).clone() };
         put_inherited_check(ddl, &relation, &row, inherited.count, local)?;
     }
     Ok(())
@@ -331,6 +338,14 @@ pub fn check_mergeable(ddl: &Ddl<'_>, relation: &Relation, inherited: &Row, c: &
         bail!(
             INVALID_OBJECT_DEFINITION,
             "constraint \"{}\" conflicts with inherited constraint on relation \"{}\"",
+            c.conname,
+            relation.name
+        );
+    }
+    if inherited.enforced && !c.is_enforced {
+        bail!(
+            INVALID_OBJECT_DEFINITION,
+            "constraint \"{}\" conflicts with NOT ENFORCED constraint on relation \"{}\"",
             c.conname,
             relation.name
         );

@@ -19,6 +19,7 @@ const VIEW: u8 = 8;
 const COLUMN: u8 = 16;
 const GIN: u8 = 32;
 const BRIN: u8 = 64;
+const TABLESPACE: u8 = 128;
 
 enum Values {
     Bool,
@@ -83,6 +84,10 @@ static PARAMETERS: &[Parameter] = {
         parameter("n_distinct", COLUMN, Real(-1.0, f64::MAX)),
         parameter("n_distinct_inherited", COLUMN, Real(-1.0, f64::MAX)),
         parameter("compression_level", COLUMN, Integer(1, 22)),
+        parameter("random_page_cost", TABLESPACE, Real(0.0, f64::MAX)),
+        parameter("seq_page_cost", TABLESPACE, Real(0.0, f64::MAX)),
+        parameter("effective_io_concurrency", TABLESPACE, Integer(0, 1000)),
+        parameter("maintenance_io_concurrency", TABLESPACE, Integer(0, 1000)),
         parameter("security_barrier", VIEW, Bool),
         parameter("security_invoker", VIEW, Bool),
         parameter("check_option", VIEW, OneOf(&["local", "cascaded"], r#"Valid values are "local" and "cascaded"."#)),
@@ -102,6 +107,7 @@ pub enum ParametersOf {
     Brin,
     View,
     Column,
+    Tablespace,
 }
 
 impl ParametersOf {
@@ -126,6 +132,7 @@ impl ParametersOf {
             ParametersOf::Brin => BRIN,
             ParametersOf::View => VIEW,
             ParametersOf::Column => COLUMN,
+            ParametersOf::Tablespace => TABLESPACE,
         }
     }
 

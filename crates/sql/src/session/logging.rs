@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use melba_serverlog::{Entry, Level, Source, Statements, TransactionIds};
-use melba_types::DbError;
+use melba_types::{DbError, Severity, SqlState};
 use pg_query::NodeEnum as N;
 use pg_query::protobuf::ExplainStmt;
 
@@ -217,6 +217,12 @@ impl Session {
         let mut entry = self.entry(Entry::new(Level::Log, message));
         entry.detail = detail.map(Into::into);
         self.state.instance.log().emit(&self.state.log_source, self.derived.log.verbosity, &entry);
+        // A client with client_min_messages = log reads along.
+        let told = DbError::new(SqlState::SUCCESSFUL_COMPLETION, message.to_owned()).severity(Severity::Log);
+        self.state.send(match entry.detail {
+            Some(detail) => told.detail(detail.into_owned()),
+            None => told,
+        });
     }
 
     fn entry<'e>(&self, mut entry: Entry<'e>) -> Entry<'e> {
