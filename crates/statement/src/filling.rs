@@ -8,7 +8,7 @@ use melba_relation::table::cold_store::new_parameters;
 use melba_relation::table::create::put_table;
 use melba_relation::table::on_commit::{check_on_commit, note_on_commit};
 use melba_relation::table::persistence::table_persistence;
-use melba_relation::table::relation::{new_column, put_relation, relation_exists};
+use melba_relation::table::relation::{bare_relation, new_column, put_relation, relation_exists};
 use melba_relation::table::storage_parameters::ParametersOf;
 use melba_relation::table::truncate::empty_table;
 use melba_relation::view::{deparse_with_names, query_columns, stored_query};
@@ -93,7 +93,8 @@ fn fill_by_execute(
         columns.push(new_column(ddl, name, column.ty, column.typmod)?);
     }
     let options = new_parameters(ddl, ParametersOf::Table, &into.options, persistence)?;
-    let oid = put_table(ddl, namespace, &name.relname, persistence, columns, options)?;
+    let relation = bare_relation(ddl, namespace, &name.relname, RelationKind::Table, persistence, columns);
+    let oid = put_table(ddl, Relation { options, ..relation })?;
     note_on_commit(ddl, oid, into.on_commit());
     if into.skip_data {
         return Ok(Outcome::Done { tag: "CREATE TABLE AS".into() });
@@ -147,7 +148,8 @@ fn fill_new_table(
         RelationKind::Table if !into.skip_data => Some(run_query(context, tx, node, parameters)?),
         _ => None,
     };
-    let oid = put_table(ddl, namespace, &name.relname, persistence, columns, options)?;
+    let relation = bare_relation(ddl, namespace, &name.relname, RelationKind::Table, persistence, columns);
+    let oid = put_table(ddl, Relation { options, ..relation })?;
     note_on_commit(ddl, oid, into.on_commit());
     if kind == RelationKind::MaterializedView {
         let relation = ddl.relation(oid)?;

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use melba_engine::distinct_in_all;
+
 /// A sample of rows, by dimension. Equal values of a dimension have the same rank, and NULL has one.
 pub struct Sample {
     /// Ranks by dimension and row.
@@ -43,13 +45,11 @@ impl Sample {
         combinations.map(|c| (c.clone(), self.distinct(&c))).collect()
     }
 
-    /// Haas and Stokes' estimator Duj1 ("Estimating the Number of Classes in a Finite Population", 1998), which PostgreSQL uses.
+    /// Estimated for the whole table.
     fn distinct(&self, dimensions: &[usize]) -> u64 {
         let counts = self.counts(dimensions);
-        let (distinct, rows, total) = (counts.len() as f64, self.rows as f64, self.rows_total as f64);
-        let once = counts.values().filter(|count| **count == 1).count() as f64;
-        let estimate = rows * distinct / (rows - once + once * rows / total);
-        estimate.clamp(distinct, total).round() as u64
+        let once = counts.values().filter(|count| **count == 1).count();
+        distinct_in_all(self.rows, counts.len(), once, self.rows_total).round() as u64
     }
 
     /// For every dimension and every set of others: the share of rows in whose group, by the others, it has one value. Shares of 0

@@ -1,8 +1,6 @@
 //! CREATE TABLE.
 
-use std::sync::Arc;
-
-use melba_catalog::{Column, Persistence, Relation, RelationKind, Storage, acl};
+use melba_catalog::{Column, Relation, RelationKind, Storage, acl};
 use melba_definition::context::Ddl;
 use melba_definition::expression::{compression_method, storage_strategy};
 use melba_definition::words::plural;
@@ -68,12 +66,16 @@ pub fn create_table(ddl: &Ddl<'_>, s: &CreateStmt) -> Result<()> {
     if builder.columns.len() > COLUMNS_MAX {
         bail!(TOO_MANY_COLUMNS, "tables can have at most {COLUMNS_MAX} columns");
     }
-    let parameters = if s.partspec.is_some() { ParametersOf::PartitionedTable } else { ParametersOf::Table };
+    let (kind, parameters) = match s.partspec {
+        Some(_) => (RelationKind::PartitionedTable, ParametersOf::PartitionedTable),
+        None => (RelationKind::Table, ParametersOf::Table),
+    };
     let options = new_parameters(ddl, parameters, &s.options, persistence)?;
     merge_columns(ddl, &mut inheritance, &mut builder)?;
-    let relation = match &s.partspec {
-        Some(_) => put_partitioned_table(ddl, namespace, &name.relname, persistence, builder.columns, options)?,
-        None => put_table(ddl, namespace, &name.relname, persistence, builder.columns, options)?,
+    let relation = Relation { options, ..bare_relation(ddl, namespace, &name.relname, kind, persistence, builder.columns) };
+    let relation = match kind {
+        RelationKind::PartitionedTable => put_partitioned_table(ddl, relation)?,
+        _ => put_table(ddl, relation)?,
     };
     note_on_commit(ddl, relation, s.oncommit());
     if of_type.is_valid() {
@@ -167,37 +169,21 @@ fn add_partition_column(ddl: &Ddl<'_>, builder: &mut TableBuilder, def: &ColumnD
 }
 
 /// Creates the table's storage, row type and pg_class entry.
-pub fn put_table(
-    ddl: &Ddl<'_>,
-    namespace: Oid,
-    name: &str,
-    persistence: Persistence,
-    columns: Vec<Column>,
-    options: Vec<Arc<str>>,
-) -> Result<Oid> {
-    let kinds: Vec<Kind> = columns.iter().map(|c| c.kind).collect();
+pub fn put_table(ddl: &Ddl<'_>, relation: Relation) -> Result<Oid> {
+    let Relation { oid, persistence, .. } = relation;
+    let kinds: Vec<Kind> = relation.columns.iter().map(|c| c.kind).collect();
     let tree = ddl.tx().engine.create_table_tree(&kinds, engine_persistence(persistence))?;
-    let relation = bare_relation(ddl, namespace, name, RelationKind::Table, persistence, columns);
-    let relation = Relation { storage: Storage::Tree(tree), access_method: access_method(persistence), options, ..relation };
-    let oid = relation.oid;
+    let relation = Relation { storage: Storage::Tree(tree), access_method: access_method(persistence), ..relation };
     put_relation_with_row_type(ddl, relation)?;
     Ok(oid)
 }
 
 /// The same for a table whose rows are in its partitions.
-fn put_partitioned_table(
-    ddl: &Ddl<'_>,
-    namespace: Oid,
-    name: &str,
-    persistence: Persistence,
-    columns: Vec<Column>,
-    options: Vec<Arc<str>>,
-) -> Result<Oid> {
-    if !options.is_empty() {
+fn put_partitioned_table(ddl: &Ddl<'_>, relation: Relation) -> Result<Oid> {
+    if !relation.options.is_empty() {
         return Err(err!(WRONG_OBJECT_TYPE, "cannot specify storage parameters for a partitioned table")
             .hint("Specify storage parameters for its leaf partitions instead."));
     }
-    let relation = bare_relation(ddl, namespace, name, RelationKind::PartitionedTable, persistence, columns);
     let oid = relation.oid;
     put_relation_with_row_type(ddl, relation)?;
     Ok(oid)
