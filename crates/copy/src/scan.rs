@@ -46,6 +46,8 @@ pub struct CopyScan {
     /// The columns of the file.
     sources: Vec<InputColumn>,
     needed: Vec<Needed>,
+    /// No column is returned. Then all are read, so that rows are what they are to a query of all columns, as in PostgreSQL.
+    discards: bool,
     force_null: Vec<bool>,
     force_not_null: Vec<bool>,
     finder: LineFinder,
@@ -76,14 +78,16 @@ impl CopyScan {
         sources: Vec<InputColumn>,
         needed: &[usize],
     ) -> CopyScan {
-        let needed: Vec<Needed> = needed
-            .iter()
-            .map(|at| {
-                let ty = sources[*at].ty;
-                let kind = lookup::kind(&*session, ty).unwrap_or(Kind::Text);
-                Needed { at: *at, kind, is_domain: lookup::domain(&*session, ty).is_some() }
-            })
-            .collect();
+        let discards = needed.is_empty();
+        let described = |at: usize| {
+            let ty = sources[at].ty;
+            let kind = lookup::kind(&*session, ty).unwrap_or(Kind::Text);
+            Needed { at, kind, is_domain: lookup::domain(&*session, ty).is_some() }
+        };
+        let needed: Vec<Needed> = match discards {
+            true => (0..sources.len()).map(described).collect(),
+            false => needed.iter().copied().map(described).collect(),
+        };
         // Nulls of a domain may be refused, bad values skipped: the general path does that.
         let is_plain = !sources.is_empty() && !options.ignore_errors && !needed.iter().any(|n| n.is_domain);
         let plain = is_plain.then_some(sources.len());
@@ -104,6 +108,7 @@ impl CopyScan {
             options,
             sources,
             needed,
+            discards,
             force_null,
             force_not_null,
             buffer: Vec::new(),
@@ -148,6 +153,9 @@ impl CopyScan {
                 }
                 None => self.fill(read)?,
             }
+        }
+        if self.discards {
+            out.clear();
         }
         Ok((rows > 0).then(|| Batch::new(out, rows)))
     }

@@ -86,6 +86,9 @@ fn alter_command(ddl: &Ddl<'_>, oid: Oid, c: &AlterTableCmd, recurse: bool) -> R
         return Ok(());
     }
     match (c.subtype(), def) {
+        (At::AtAddColumn, Some(N::ColumnDef(def))) if !def.fdwoptions.is_empty() => {
+            check_form(At::AtAlterColumnGenericOptions, &relation)
+        }
         (At::AtAddColumn, Some(N::ColumnDef(def))) => add_column_everywhere(ddl, &relation, def, c.missing_ok, recurse),
         (At::AtDropColumn, _) => drop_column_everywhere(ddl, &relation, c, recurse),
         (At::AtAddConstraint, Some(N::Constraint(constraint))) => add_constraint_everywhere(ddl, oid, None, constraint, recurse),

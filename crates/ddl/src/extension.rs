@@ -240,7 +240,9 @@ pub fn move_extension(ddl: &Ddl<'_>, name: &str, schema: &str) -> Result<()> {
     if extension.members.iter().any(is_added) {
         return Err(DbError::unsupported("moving an extension to which members were added"));
     }
-    refuse_taken_names(ddl, &definition.objects, target)?;
+    let placed: Vec<Object> =
+        definition.objects.iter().filter(|o| !matches!(o, Object::ForeignDataWrapper(_))).cloned().collect();
+    refuse_taken_names(ddl, &placed, target)?;
     move_members(ddl, &extension, &extension.members, target)
 }
 

@@ -154,6 +154,7 @@ fn kind_of(relation: &Relation) -> &'static str {
         (RelationKind::MaterializedView, _) => "materialized views",
         (RelationKind::Sequence, _) => "sequences",
         (RelationKind::Composite, _) => "composite types",
+        (RelationKind::ForeignTable, _) => "foreign tables",
         (_, Persistence::Temporary) => "temporary tables",
         (_, Persistence::Unlogged) => "unlogged tables",
         (_, Persistence::Memory) => "memory tables",

@@ -265,6 +265,14 @@ pub fn serial_type(name: &str) -> Option<Oid> {
 }
 
 fn refuse_unsupported(s: &CreateStmt) -> Result<()> {
+    let mut columns = s.table_elts.iter().filter_map(|element| match &element.node {
+        Some(N::ColumnDef(def)) => Some(def),
+        _ => None,
+    });
+    if columns.any(|def| !def.fdwoptions.is_empty()) {
+        let name = s.relation.as_ref().map_or("", |name| &name.relname);
+        bail!(WRONG_OBJECT_TYPE, "\"{name}\" is not a foreign table");
+    }
     if !s.tablespacename.is_empty() && s.tablespacename != "pg_default" {
         bail!(UNDEFINED_OBJECT, "tablespace \"{}\" does not exist", s.tablespacename);
     }

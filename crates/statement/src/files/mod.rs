@@ -180,6 +180,9 @@ fn open_bytes(name: &str) -> Result<Arc<dyn FileBytes>> {
     let file = fs::OpenOptions::new().read(true).custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32).open(name);
     let file = file.map_err(|e| file_error(name, "reading", &e))?;
     let metadata = file.metadata().map_err(|e| file_error(name, "reading", &e))?;
+    if metadata.is_dir() {
+        return Err(err!(WRONG_OBJECT_TYPE, "\"{name}\" is a directory"));
+    }
     if !metadata.is_file() {
         return Err(err!(WRONG_OBJECT_TYPE, "\"{name}\" is not a regular file"));
     }
