@@ -8,7 +8,7 @@ use melba_engine::RelationLockMode;
 use melba_parse::nodes::{inner, strings};
 use melba_types::{Datum, DbError, Kind, Oid, Result, bail, err};
 use pg_query::protobuf::node::Node as N;
-use pg_query::protobuf::{ColumnDef, ConstrType, Constraint, CreateStmt, TableLikeClause};
+use pg_query::protobuf::{ColumnDef, ConstrType, Constraint, CreateStmt, Node, TableLikeClause};
 
 use crate::constraint::add::add_constraints;
 use crate::constraint::column::add_column_constraints;
@@ -49,23 +49,7 @@ pub fn create_table(ddl: &Ddl<'_>, s: &CreateStmt) -> Result<()> {
         Some(name) => add_type_columns(ddl, &mut builder, name, &s.table_elts)?,
         None => Oid::INVALID,
     };
-    for element in &s.table_elts {
-        // Each name is compared with those before it.
-        if builder.columns.len() > COLUMNS_MAX {
-            break;
-        }
-        match inner(element)? {
-            N::ColumnDef(_) if of_type.is_valid() => {}
-            N::ColumnDef(def) if inheritance.is_partition => add_partition_column(ddl, &mut builder, def, &inheritance)?,
-            N::ColumnDef(def) => add_column_definition(ddl, &mut builder, def)?,
-            N::Constraint(c) => builder.constraints.push((None, (**c).clone())),
-            N::TableLikeClause(like) => add_like(ddl, &mut builder, like)?,
-            _ => return Err(DbError::unsupported("this table element")),
-        }
-    }
-    if builder.columns.len() > COLUMNS_MAX {
-        bail!(TOO_MANY_COLUMNS, "tables can have at most {COLUMNS_MAX} columns");
-    }
+    add_elements(ddl, &mut builder, &s.table_elts, of_type, &inheritance)?;
     let (kind, parameters) = match s.partspec {
         Some(_) => (RelationKind::PartitionedTable, ParametersOf::PartitionedTable),
         None => (RelationKind::Table, ParametersOf::Table),
@@ -105,6 +89,34 @@ pub fn create_table(ddl: &Ddl<'_>, s: &CreateStmt) -> Result<()> {
         add_parent_foreign_keys(ddl, relation)?;
         add_parent_references(ddl, relation)?;
         add_parent_triggers(ddl, relation)?;
+    }
+    Ok(())
+}
+
+/// Adds the columns and constraints of a definition. `of_type`: the type that the columns are of, or 0.
+fn add_elements(
+    ddl: &Ddl<'_>,
+    builder: &mut TableBuilder,
+    elements: &[Node],
+    of_type: Oid,
+    inheritance: &Inheritance,
+) -> Result<()> {
+    for element in elements {
+        // Each name is compared with those before it.
+        if builder.columns.len() > COLUMNS_MAX {
+            break;
+        }
+        match inner(element)? {
+            N::ColumnDef(_) if of_type.is_valid() => {}
+            N::ColumnDef(def) if inheritance.is_partition => add_partition_column(ddl, builder, def, inheritance)?,
+            N::ColumnDef(def) => add_column_definition(ddl, builder, def)?,
+            N::Constraint(c) => builder.constraints.push((None, (**c).clone())),
+            N::TableLikeClause(like) => add_like(ddl, builder, like)?,
+            _ => return Err(DbError::unsupported("this table element")),
+        }
+    }
+    if builder.columns.len() > COLUMNS_MAX {
+        bail!(TOO_MANY_COLUMNS, "tables can have at most {COLUMNS_MAX} columns");
     }
     Ok(())
 }
