@@ -61,7 +61,16 @@ ROWID = _TypeObject(26, 27)
 
 
 class Cursor(_dbapi.Cursor):
-    """A cursor of pg8000 with whole results in columns."""
+    """A cursor of pg8000 with rows as tuples in lists, as sqlite3's, and whole results in columns."""
+
+    def __next__(self):
+        return tuple(super().__next__())
+
+    def fetchmany(self, num=None):
+        return list(super().fetchmany(num))
+
+    def fetchall(self):
+        return list(super().fetchall())
 
     def arrow(self):
         """The remaining rows as a `pyarrow.Table`; types follow from the columns' types, not from the values.

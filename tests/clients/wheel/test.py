@@ -56,9 +56,9 @@ class OnDirectory(unittest.TestCase):
             self.assertTrue(kinds[0] == melba.NUMBER and kinds[1] == melba.STRING and kinds[3] == melba.DATETIME)
             self.assertFalse(kinds[0] == melba.STRING or kinds[1] == melba.BINARY)
             self.assertEqual(cursor.rowcount, 7)
-            self.assertEqual(tuple(cursor.fetchone()), rows[0])
-            self.assertEqual([tuple(row) for row in cursor.fetchmany(2)], rows[1:3])
-            self.assertEqual([tuple(row) for row in cursor.fetchall()], rows[3:])
+            self.assertEqual(cursor.fetchone(), rows[0])
+            self.assertEqual(cursor.fetchmany(2), rows[1:3])
+            self.assertEqual(cursor.fetchall(), rows[3:])
             self.assertIsNone(cursor.fetchone())
             cursor.close()
             with self.assertRaises(melba.Error):
