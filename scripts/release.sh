@@ -137,7 +137,10 @@ for part in "$@"; do
     image) make_image ;;
     wheel) make_wheel ;;
     sums) make_sums ;;
-    test-image) scripts/test-image.sh "$out/melba-$version-oci-$arch.tar" ;;
+    test-image)
+        [ -e "$out/melba-$version-oci-$arch.tar" ] || make_image
+        scripts/test-image.sh "$out/melba-$version-oci-$arch.tar"
+        ;;
     *) sed -n '2,8s/^# //p' "$0" >&2; exit 2 ;;
     esac
 done
