@@ -49,7 +49,10 @@ fn snapshots_are_written_in_the_background_and_survive_a_kill() {
         let start = Instant::now();
         let mut step = 0;
         // Until it has published what changes meanwhile.
-        while start.elapsed() < Duration::from_millis(300) || !table.exists() || summary(&table).1 <= before {
+        while start.elapsed() < Duration::from_millis(300)
+            || !table.join("metadata/version-hint.text").exists()
+            || summary(&table).1 <= before
+        {
             assert!(start.elapsed() < PATIENCE, "nothing is published");
             let (id, gone) = (2000 + round * 1000 + step, 1 + (round * 100 + step) % 900);
             let change = format!(
