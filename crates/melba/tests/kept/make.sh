@@ -4,12 +4,15 @@
 set -e
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+server=
+trap 'test -z "$server" || kill -KILL $server 2>/dev/null || true; rm -rf "$work"' EXIT
 port=${PORT:-15433}
 "$1" serve --data "$work/data" --listen "127.0.0.1:$port" > "$work/log" 2>&1 &
 server=$!
 for _ in $(seq 200); do grep -q 'is ready' "$work/log" && break; sleep 0.1; done
-psql -X -q -v ON_ERROR_STOP=1 -h 127.0.0.1 -p "$port" -U postgres -d postgres -f "$here/content.sql" > /dev/null
+for content in content more; do
+    psql -X -q -v ON_ERROR_STOP=1 -h 127.0.0.1 -p "$port" -U postgres -d postgres -f "$here/$content.sql" > /dev/null
+done
 # As a crash leaves it, with a log to replay.
 kill -KILL $server
 wait $server 2>/dev/null || true

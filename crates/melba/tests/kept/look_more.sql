@@ -1,0 +1,14 @@
+set timezone = 'UTC';
+select count(*), count(truth), sum(small), sum(number), sum(big), sum(single), round(sum(double)::numeric, 6), sum(exact), sum(money) from kinds.everything;
+select md5(string_agg(e::text, '|' order by id)) from kinds.everything e;
+select e.* from kinds.everything e where id in (0, 13, 520) order by id;
+select id from kinds.everything where tag = md5('42')::uuid;
+select id, exact from kinds.everything order by exact desc nulls last, moment_tz limit 2;
+select id, big from kinds.everything where lower(short) = 'short 99';
+select count(*), sum(upper(numbers)), max(upper(days)) from kinds.everything where numbers @> 100;
+select count(*), sum(length(body)), md5(string_agg(body, '' order by id)), sum(length(kept)) from kinds.by_pglz;
+select count(*), sum(length(body)), md5(string_agg(body, '' order by id)), sum(length(kept)) from kinds.by_lz4;
+select count(*), sum(length(body)), md5(string_agg(body, '' order by id)), sum(length(kept)) from kinds.by_zstd;
+select count(*), sum(length(body)), md5(string_agg(body, '' order by id)), sum(length(kept)) from kinds.by_dense;
+select distinct pg_column_compression(body) from kinds.by_pglz;
+select indexrelid::regclass::text as indexes from pg_index where indrelid = 'kinds.everything'::regclass order by 1;
