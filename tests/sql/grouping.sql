@@ -75,3 +75,12 @@ select * from (select generate_series(1, 3) g, count(*) from words group by 1) s
 select generate_series(1, 2) g, unnest(array['x', 'y']) u, max(id) from words group by 1 order by 1, 2;
 select count(*) from (select generate_series(1, id) g from words where id < 0 group by 1) s;
 drop table words;
+-- Aggregates and window functions that GROUP BY names.
+create table grouped (k int, a int);
+select count(*) as c from grouped group by c;
+select sum(k), 1 from grouped group by 2, 1;
+select k, row_number() over () from grouped group by 1, 2;
+select 1 + count(*) from grouped group by rollup (1);
+select (select count(grouped.k)) as x from grouped group by x;
+select (select sum(inside.k) from grouped inside) as x from grouped group by x;
+drop table grouped;

@@ -174,3 +174,9 @@ select * from e where a = 9 and i = ('1' || '2')::int;
 select * from e where a = 9 and i = ('1' || 'x')::int;
 select * from e order by a;
 drop table e;
+-- What is not needed is not computed.
+select coalesce(1, 1 / 0), coalesce(1, 1 / 1);
+select case when 1 = 1 then 1 else 1 / 0 end, nullif(2 / 1, 2);
+select case 2 when 1 + 1 then 'two' when 1 / 0 then 'none' end;
+select case 2 when 1 + 2 then 'two' when 1 / 0 then 'none' end;
+select case 2 when 1 + 2 then 'two' when 1 / 1 then 'none' end;

@@ -140,3 +140,11 @@ drop domain unlike_next;
 -- functions for two argument types each
 select pg_size_pretty(sum(n)), pg_size_pretty(12.345), pg_size_pretty(-1e20) from (values (10::bigint << 20), (5)) v(n);
 select bit_length(b'10101'), bit_length(b'1'::varbit), 5 + inet '10.0.0.255';
+select jsonb_set('[1,2]', '{1,null}', '"x"');
+select jsonb_set('[1,2]', '{9,null}', '1');
+select jsonb_set('{"a":1}', '{a,null}', '1');
+select '[1,2]'::jsonb #- '{0,null}';
+select '[1,2]'::jsonb #- '{9,null}';
+select jsonb_set('{}', '{null}', '1');
+select jsonb_set('{}', '{null}', '1', false);
+select jsonb_insert('{"a":[1]}', '{a,0,null}', '1');

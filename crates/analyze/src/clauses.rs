@@ -100,6 +100,25 @@ fn find_target_by_expression<'p>(
     Ok(targets.len() - 1)
 }
 
+/// A target that GROUP BY names may be computed of groups.
+fn check_groupable(target: &Expr) -> Result<()> {
+    let mut result = Ok(());
+    target.visit(0, &mut |expr, level| {
+        let error = match expr {
+            Expr::Aggregate(a) if a.levels_up == level => {
+                err!(GROUPING_ERROR, "aggregate functions are not allowed in GROUP BY").at(a.location)
+            }
+            Expr::Window(w) if level == 0 => err!(WINDOWING_ERROR, "window functions are not allowed in GROUP BY").at(w.location),
+            _ => return result.is_ok(),
+        };
+        if result.is_ok() {
+            result = Err(error);
+        }
+        false
+    });
+    result
+}
+
 fn target_reference(analyzer: &mut Analyzer<'_, '_>, target: &mut Target) -> u32 {
     if target.reference == 0 {
         target.reference = analyzer.new_reference();
@@ -163,6 +182,9 @@ fn group_item<'p>(
     } else {
         find_target(analyzer, node, targets, kind)?
     };
+    if kind == ExprKind::GroupBy {
+        check_groupable(&targets[i].expr)?;
+    }
     if targets[i].reference != 0
         && let Some(found) = groups.iter().position(|g| g.reference == targets[i].reference)
     {

@@ -103,12 +103,12 @@ impl Editor<'_> {
     }
 
     fn apply(&self, value: JsonbValue, level: usize) -> Result<JsonbValue> {
-        if value.is_scalar() {
-            return Ok(value);
-        }
         let Some(step) = &self.steps[level] else {
             return Err(err!(NULL_VALUE_NOT_ALLOWED, "path element at position {} is null", level + 1));
         };
+        if value.is_scalar() {
+            return Ok(value);
+        }
         let last = level + 1 == self.steps.len();
         match value {
             JsonbValue::Object(fields) => self.object(fields, step, level, last),

@@ -45,24 +45,36 @@ pub fn check_literals(context: &Arc<StatementContext>, compiled: &Compiled, lite
 }
 
 fn is_operation(expr: &Expr) -> bool {
-    matches!(expr, Expr::Function(_) | Expr::Operator(_) | Expr::CoerceViaIo { .. })
+    matches!(
+        expr,
+        Expr::Function(_) | Expr::Operator(_) | Expr::CoerceViaIo { .. } | Expr::Case(_) | Expr::Coalesce { .. } | Expr::NullIf(_)
+    )
 }
 
 fn is_parameter(expr: &Expr) -> bool {
     matches!(expr, Expr::Param(p) if p.kind == ParamKind::External)
 }
 
-/// Whether an expression has one value for given literals, by immutable functions of ours.
+/// Whether an expression has one value for given literals, by immutable functions of ours. (A value under test is that of a CASE, which is
+/// looked at first.)
 fn is_fixed(catalog: &Catalog, expr: &Expr) -> bool {
     let is_immutable =
         |function| Routine::find(catalog, function).is_none() && catalog.function(function).is_some_and(|f| f.volatility == b'i');
     match expr {
-        Expr::Const(_) => true,
+        Expr::Const(_) | Expr::CaseTest { .. } => true,
         Expr::Param(_) => is_parameter(expr),
         Expr::Function(call) => {
             !call.returns_set && is_immutable(call.function) && call.args.iter().all(|arg| is_fixed(catalog, arg))
         }
-        Expr::Operator(call) => is_immutable(call.function) && call.args.iter().all(|arg| is_fixed(catalog, arg)),
+        Expr::Operator(call) | Expr::NullIf(call) | Expr::Distinct(call) => {
+            is_immutable(call.function) && call.args.iter().all(|arg| is_fixed(catalog, arg))
+        }
+        Expr::Case(case) => {
+            let whens = case.whens.iter().all(|(when, then)| is_fixed(catalog, when) && is_fixed(catalog, then));
+            whens && case.arg.as_ref().is_none_or(|arg| is_fixed(catalog, arg)) && is_fixed(catalog, &case.default)
+        }
+        Expr::Coalesce { args, .. } | Expr::And(args) | Expr::Or(args) => args.iter().all(|arg| is_fixed(catalog, arg)),
+        Expr::Not(arg) | Expr::NullTest { arg, .. } | Expr::BooleanTest { arg, .. } => is_fixed(catalog, arg),
         Expr::CoerceViaIo { arg, ty, .. } => is_io_immutable(catalog, arg.ty(), *ty) && is_fixed(catalog, arg),
         Expr::Relabel { arg, .. } | Expr::Collate { arg, .. } => is_fixed(catalog, arg),
         _ => false,

@@ -4,17 +4,16 @@ use std::sync::Arc;
 
 use melba_parse::Statement;
 use melba_parse::command::is_query;
-use melba_transaction::Tx;
 use melba_types::{Datum, DbError, Oid, Result, bail};
 use pg_query::NodeEnum;
 use pg_query::protobuf::{DiscardMode, ObjectType};
 
 use super::arbiter_values;
 use super::context::StatementContext;
-use super::execution::{is_outdated, plan_locked, start_with};
+use super::execution::{plan_locked, start_with};
 use super::explain;
 use super::outcome::Outcome;
-use super::planned::{AnalyzedStatement, Compiled, Planned};
+use super::planned::{AnalyzedStatement, Compiled};
 use super::planning::{analysis, plan_query, plan_statement, query_within, result_columns};
 use super::prepared::{Prepared, same_shape, shape_changed};
 use super::routine;
@@ -73,7 +72,7 @@ fn may_ask_for_values(node: &NodeEnum) -> bool {
     infer.is_some_and(|infer| infer.where_clause.is_some())
 }
 
-/// Runs an analyzed statement.
+/// Runs an analyzed statement; of a planned one the relations are locked, and are what they were when it was planned (`is_outdated`).
 pub fn execute(
     context: &Arc<StatementContext>,
     statement: &Statement,
@@ -82,42 +81,21 @@ pub fn execute(
 ) -> Result<Outcome> {
     let tx = context.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
     match (&prepared.compiled.planned, &statement.node) {
-        (Some(planned), _) => execute_planned(context, tx, statement, planned, parameters),
+        (Some(planned), _) => start_with(context, tx, planned, parameters, (None, Some(&statement.source))),
         (None, NodeEnum::ExplainStmt(s)) => explain::run(context, tx, s, &prepared.parameter_types, &parameters),
         (None, node) if is_query(node) => {
-            let planned = arbiter_values::plan(context, statement, &prepared.parameter_types, &parameters)?;
-            if !same_shape(planned.columns.as_deref(), prepared.columns.as_deref()) {
-                return Err(shape_changed());
-            }
-            execute_planned(context, tx, statement, &planned, parameters)
+            let plan = |context: &Arc<StatementContext>| {
+                let planned = arbiter_values::plan(context, statement, &prepared.parameter_types, &parameters)?;
+                match same_shape(planned.columns.as_deref(), prepared.columns.as_deref()) {
+                    true => Ok(planned),
+                    false => Err(shape_changed()),
+                }
+            };
+            let (context, planned) = plan_locked(context, tx, plan)?;
+            start_with(&context, tx, &planned, parameters, (None, Some(&statement.source)))
         }
         (None, _) => utility::execute(context, tx, statement, (&prepared.parameter_types, &parameters)),
     }
-}
-
-fn execute_planned(
-    context: &Arc<StatementContext>,
-    tx: &Arc<Tx>,
-    statement: &Statement,
-    planned: &Planned,
-    parameters: Arc<[Datum]>,
-) -> Result<Outcome> {
-    if !is_outdated(context, tx, planned)? {
-        return start_with(context, tx, planned, parameters, (None, Some(&statement.source)));
-    }
-    let context = Arc::new(StatementContext { catalog: tx.catalog(), ..StatementContext::clone(context) });
-    let plan = |context: &Arc<StatementContext>| {
-        let fresh = match may_ask_for_values(&statement.node) && statement.literals.is_empty() {
-            true => arbiter_values::plan(context, statement, &planned.parameter_types, &parameters)?,
-            false => plan_statement(context, statement, &planned.parameter_types)?,
-        };
-        match same_shape(fresh.columns.as_deref(), planned.columns.as_deref()) {
-            true => Ok(fresh),
-            false => Err(shape_changed()),
-        }
-    };
-    let (context, fresh) = plan_locked(&context, tx, plan)?;
-    start_with(&context, tx, &fresh, parameters, (None, Some(&statement.source)))
 }
 
 /// DISCARD: drops temporary tables, forgets cached sequence values.

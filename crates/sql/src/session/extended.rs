@@ -18,6 +18,7 @@ use melba_statement::value_io::{ValueIo, too_long, unknown_format};
 use melba_types::BATCH_ROWS;
 
 use super::Session;
+use super::locking::Known;
 use super::measured::{Measured, begin_measure, end_measure, rows_of};
 use super::parsing::{find_prepared, revalidate};
 use super::preparation::utility_columns;
@@ -279,7 +280,7 @@ fn start_portal(
     bound: BoundStatement,
     client: &mut dyn Client,
 ) -> Result<Option<String>> {
-    let tag = match session.lend(client, |session| start_bound(session, bound))? {
+    let tag = match session.lend(client, |session| start_bound(session, bound, Known::Columns))? {
         Outcome::Rows { mut source, tag, .. } => {
             // A statement with effects runs to its end although only part of its result may be fetched.
             if tag != melba_statement::outcome::Tag::Counted("SELECT") {

@@ -48,9 +48,14 @@ fn bind_normalized(session: &mut Session, text: &str, normalized: &Normalized) -
             None => return Ok(None),
         },
     };
-    let values: Option<Arc<[Datum]>> = literal_values(session, text, normalized, &prepared).map(Into::into);
-    let checked = values.filter(|values| check_literals(&session.context, &prepared.compiled, values).is_ok());
-    Ok(checked.map(|parameters| BoundStatement { prepared, parameters, text: Some(session.source.clone()) }))
+    let Some(values) = literal_values(session, text, normalized, &prepared) else { return Ok(None) };
+    let parameters: Arc<[Datum]> = values.into();
+    match check_literals(&session.context, &prepared.compiled, &parameters) {
+        Ok(()) => Ok(Some(BoundStatement { prepared, parameters, text: Some(session.source.clone()) })),
+        // Canceled, or out of time.
+        Err(error) if error.sqlstate().class() == "57" => Err(error),
+        Err(_) => Ok(None),
+    }
 }
 
 /// Analyzes a text with its literals as parameters, and caches the result.

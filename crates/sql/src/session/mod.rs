@@ -14,6 +14,7 @@ mod encode;
 mod extended;
 mod function_call;
 mod literals;
+mod locking;
 mod log_state;
 mod logging;
 mod login;

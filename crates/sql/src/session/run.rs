@@ -16,12 +16,13 @@ use melba_statement::{command, pipeline, routine};
 use super::Session;
 use super::detach;
 use super::encode::RowEncoder;
+use super::locking::{Known, lock_bound};
 use super::preparation::check_block;
 use super::procedure_transactions::transaction_control;
 use super::session_statement::run_utility;
 
 /// Runs a statement up to its first row, or to its end when it has none.
-pub(super) fn start_bound(session: &mut Session, bound: BoundStatement) -> Result<Outcome> {
+pub(super) fn start_bound(session: &mut Session, bound: BoundStatement, known: Known) -> Result<Outcome> {
     let Some(statement) = &bound.prepared.statement else {
         return Err(DbError::internal("an empty query cannot be started"));
     };
@@ -37,6 +38,8 @@ pub(super) fn start_bound(session: &mut Session, bound: BoundStatement) -> Resul
     if let Some(transaction) = &mut session.transaction {
         transaction.used = true;
     }
+    let statement = statement.clone();
+    let bound = lock_bound(session, bound, known)?;
     let context = session.context().clone();
     match &statement.node {
         NodeEnum::CallStmt(s) => {
@@ -44,13 +47,13 @@ pub(super) fn start_bound(session: &mut Session, bound: BoundStatement) -> Resul
             routine::run_call(&context, s, None, (types, &bound.parameters), transaction_control(session))
         }
         NodeEnum::DoStmt(s) => {
-            routine::run_do(&context, s, statement, transaction_control(session))?;
+            routine::run_do(&context, s, &statement, transaction_control(session))?;
             Ok(Outcome::Done { tag: "DO".into() })
         }
         NodeEnum::AlterTableStmt(s) if matches!(allowed(&statement.node), Allowed::OwnTransaction(_)) => {
-            detach::run(session, statement, s, &bound.prepared)
+            detach::run(session, &statement, s, &bound.prepared)
         }
-        _ => pipeline::execute(&context, statement, &bound.prepared, bound.parameters),
+        _ => pipeline::execute(&context, &statement, &bound.prepared, bound.parameters),
     }
 }
 

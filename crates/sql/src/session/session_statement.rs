@@ -21,6 +21,7 @@ use melba_statement::transaction::{Block, require_block};
 use melba_statement::{command, execution, pipeline, planning, values};
 
 use super::Session;
+use super::locking::Known;
 use super::parsing::{find_prepared, revalidate};
 use super::preparation::prepare_statement;
 use super::run::start_bound;
@@ -175,7 +176,7 @@ fn run_execute(session: &mut Session, execute: &ExecuteStmt) -> Result<Outcome> 
     let parameters = values::evaluate(session.context(), &execute.params, &prepared.parameter_types)?;
     // Positions of errors refer to the prepared text, which the client did not just send.
     session.set_source_of(&prepared);
-    start_bound(session, BoundStatement::new(prepared, parameters.into()))
+    start_bound(session, BoundStatement::new(prepared, parameters.into()), Known::Columns)
 }
 
 fn run_discard(session: &mut Session, mode: DiscardMode) -> Result<Outcome> {
@@ -243,7 +244,7 @@ pub(super) fn run_fetch(session: &mut Session, fetch: &FetchStmt) -> Result<Outc
 
 fn begin_bound(session: &mut Session, portal: &mut Portal, name: &str) -> Result<()> {
     if let PortalState::Ready(bound) = &portal.state {
-        let Outcome::Rows { source, tag, .. } = start_bound(session, bound.clone())? else {
+        let Outcome::Rows { source, tag, .. } = start_bound(session, bound.clone(), Known::Columns)? else {
             bail!(INVALID_CURSOR_STATE, "portal \"{name}\" does not return rows");
         };
         portal.state = PortalState::Open(PortalRows::new(source, Rewind::Never), tag);

@@ -13,6 +13,7 @@ use melba_statement::prepared::{BoundStatement, Prepared};
 use super::Session;
 use super::cache::Cached;
 use super::literals::bind_literals;
+use super::locking::Known;
 use super::measured::{begin_measure, end_measure, rows_of};
 use super::preparation::{check_block, prepare_statement};
 use super::run::{copy_in, copy_out, send_result, send_row_description, start_bound};
@@ -123,7 +124,7 @@ fn run_simple(session: &mut Session, bound: BoundStatement, client: &mut dyn Cli
 
 fn run_bound(session: &mut Session, bound: BoundStatement, client: &mut dyn Client) -> Result<String> {
     let statement = bound.prepared.statement.clone();
-    match session.lend(client, |session| start_bound(session, bound))? {
+    match session.lend(client, |session| start_bound(session, bound, Known::Nothing))? {
         Outcome::Done { tag } => Ok(tag),
         Outcome::Rows { columns, source, tag, formats } => {
             session.renew_context();
