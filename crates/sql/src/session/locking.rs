@@ -1,7 +1,7 @@
 //! The locks of a bound statement, and what it is once it has them.
 //!
-//! PostgreSQL locks relations when it analyzes a statement; here that is done when it runs. Whoever held a lock before may have changed
-//! a definition: then the statement is prepared and bound anew, to literals of its text that may have other types now.
+//! PostgreSQL locks relations when it analyzes a statement; here that is done when it runs. The session that held a lock before may have
+//! changed a definition: then the statement is prepared and bound anew, to literals of its text that may have other types now.
 
 use std::sync::Arc;
 
