@@ -130,3 +130,17 @@ select conname, pg_get_constraintdef(oid) from pg_constraint where conrelid = 'r
 select indexrelid::regclass from pg_index where indrelid = 'repeated'::regclass order by 1::text;
 alter table repeated add column c int unique constraint of_c unique, add unique (c);
 select conname, pg_get_constraintdef(oid) from pg_constraint where conrelid = 'repeated'::regclass and pg_get_constraintdef(oid) like '%(c)%' order by 1;
+
+-- Checks that read the table's OID.
+create table own_oid (a int, constraint own_oid_first check (tableoid = 'own_oid'::regclass or a > 5));
+create table own_oid_child () inherits (own_oid);
+insert into own_oid values (1);
+insert into own_oid_child values (9);
+insert into own_oid_child values (2);
+alter table own_oid add constraint own_oid_second check (a < 5 or tableoid <> 'own_oid'::regclass);
+select tableoid::regclass, a from own_oid order by 2;
+-- A new table's constraints are valid whatever is said.
+create table called_unchecked (a int, b int references repeated not valid, check (a > 0) not valid);
+create table called_unchecked (a int, b int, foreign key (b) references repeated not valid, check (a > 0) not valid);
+select conname, convalidated from pg_constraint where conrelid = 'called_unchecked'::regclass and contype <> 'n' order by 1;
+drop table own_oid, own_oid_child, called_unchecked;

@@ -46,3 +46,11 @@ select count(*) from facts join dims on k4 = k where 1 / (id - 2) < 5;
 select k, (select count(*) from facts f join far on f.k8 = far.k where f.k4 = d.k) from dims d order by k, name;
 select k, (select count(*) from facts f join dims e on f.k4 = e.k + d.k - d.k where e.k > d.k) from dims d order by k, name;
 drop table facts, dims, far;
+-- Two calls of users' functions: a row at a time, and some columns are not read.
+create table pairs (id int, v text);
+insert into pairs values (1, 'a'), (2, 'b'), (3, 'c');
+create function number_of(pairs) returns int language plpgsql as 'begin return $1.id; end';
+select b.v from pairs a, pairs b where number_of(a) > number_of(b) order by 1;
+select a.v, b.v from pairs a join pairs b on a.id = b.id and number_of(a) + 1 > number_of(b) order by 1;
+select a.id, b.v from pairs a left join pairs b on a.id = b.id and number_of(a) < number_of(b) + a.id - 1 order by 1;
+drop table pairs cascade;

@@ -481,13 +481,17 @@ pub fn filter_rows(
     range: Range<usize>,
     limit: usize,
 ) -> Result<(Vec<u32>, usize)> {
+    let mut read = Vec::new();
+    conditions.iter().for_each(|c| c.columns(&mut read));
+    // Columns that are not read may be empty (`eval_on`).
+    let value = |at: usize, column: &Column, i: usize| if read.contains(&at) { column.get(i) } else { Datum::Null };
     let mut kept = Vec::new();
     for i in range.clone() {
         if kept.len() == limit {
             return Ok((kept, i));
         }
         ctx.check_interrupt()?;
-        let row = batch.row(i);
+        let row: Vec<Datum> = batch.columns.iter().enumerate().map(|(at, c)| value(at, c, i)).collect();
         let mut passes = true;
         for condition in conditions {
             passes = condition.holds(ctx, &row)?;

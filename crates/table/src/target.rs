@@ -18,7 +18,7 @@ use super::partition::PartitionCheck;
 use super::referencing::keys_of_leaves;
 use super::routing::Routing;
 use super::toast::ToastTarget;
-use super::trigger::{Moment, Triggers, compile_condition};
+use super::trigger::{Moment, Triggers, compile_condition, spell_out};
 use melba_analyze::{Context, Expected, analyze_stored_expression, stored_trigger_condition};
 use melba_expression::Evaluation;
 use melba_expression::key::KeyPart;
@@ -458,7 +458,9 @@ impl TargetBuilder<'_> {
     }
 
     fn compile(&self, text: &str, relation: &Arc<Relation>, column: Option<usize>) -> Result<Expression> {
-        compile_for_table(self.catalog, Some(self.session), &self.analyze(text, relation, column)?)
+        let mut expression = self.analyze(text, relation, column)?;
+        expression.visit_mut(0, &mut |e, _| spell_out(e, relation));
+        compile_for_table(self.catalog, Some(self.session), &expression)
     }
 
     fn analyze(&self, text: &str, relation: &Arc<Relation>, column: Option<usize>) -> Result<Expr> {

@@ -332,7 +332,7 @@ pub fn compile_condition(catalog: &Catalog, session: &dyn Session, mut condition
 }
 
 /// Whole rows become rows of their columns, and the table its OID.
-fn spell_out(e: &mut Expr, table: &Relation) -> bool {
+pub(super) fn spell_out(e: &mut Expr, table: &Relation) -> bool {
     let Expr::Var(v) = e else { return true };
     if v.column == TABLE_OID {
         let value = Datum::Oid(table.oid.0);

@@ -76,6 +76,8 @@ pub fn create_table(ddl: &Ddl<'_>, s: &CreateStmt) -> Result<()> {
         create_owned_sequence(ddl, "CREATE TABLE", relation, column, sequence, identity)?;
     }
     add_inherited_constraints(ddl, relation, &inheritance, &mut builder.constraints)?;
+    // A table without rows satisfies them.
+    builder.constraints.iter_mut().for_each(|(_, c)| c.skip_validation = false);
     // Foreign keys may refer to a key copied by LIKE.
     let is_foreign = |(_, c): &(Option<usize>, Constraint)| c.contype() == ConstrType::ConstrForeign;
     let (foreign, own): (Vec<_>, Vec<_>) = builder.constraints.into_iter().partition(is_foreign);
