@@ -47,7 +47,12 @@ pub fn check_literals(context: &Arc<StatementContext>, compiled: &Compiled, lite
 fn is_operation(expr: &Expr) -> bool {
     matches!(
         expr,
-        Expr::Function(_) | Expr::Operator(_) | Expr::CoerceViaIo { .. } | Expr::Case(_) | Expr::Coalesce { .. } | Expr::NullIf(_)
+        Expr::Function(_)
+            | Expr::Operator(_)
+            | Expr::CoerceViaIo { .. }
+            | Expr::Case(_)
+            | Expr::Coalesce { .. }
+            | Expr::NullIf(_)
     )
 }
 
