@@ -270,6 +270,34 @@ impl Tools {
         Ok(())
     }
 
+    /// A database is dumped by its owner, who is no superuser: options of user mappings that the owner may not see are left out.
+    fn owned(&self, server: &Server) -> Result<(), String> {
+        server.fresh(COPY)?;
+        let (address, path) = (server.database(COPY), self.scratch.join("owned"));
+        ask(&address, &format!("alter database {COPY} owner to dump_owner"))?;
+        ask(
+            &address,
+            "create foreign data wrapper w; create server s foreign data wrapper w;
+             create user mapping for public server s options (password 'hidden'); set role dump_owner;
+             create schema mine; create table mine.t as select n from generate_series(1, 10) n; create sequence mine.q start 5;
+             select lo_from_bytea(7, 'begin'); select lo_put(7, 100000, 'end'); select lo_create(8)",
+        )?;
+        let url = format!("postgres://dump_owner@{}:{}/{COPY}", address.host, address.port);
+        output(Command::new(binary()).args(["dump", "--from", &url, "--to"]).arg(&path), "melba dump by an owner")?;
+        server.fresh(BACK)?;
+        output(melba_restore(&path).args(["--to", &server.url(BACK)]), "melba restore")?;
+        let shown =
+            "select (select sum(n) from mine.t) || ' ' || nextval('mine.q') || ' ' || md5(lo_get(7)) || ' ' || length(lo_get(8))";
+        let (before, after) = (ask(&address, shown)?, ask(&server.database(BACK), shown)?);
+        let mappings =
+            ask(&server.database(BACK), "select umuser || coalesce(umoptions::text, ' without options') from pg_user_mapping")?;
+        if before != after || mappings != "0 without options" {
+            return Err(format!("a database of an owner who is no superuser: {before}, its copy: {after}, {mappings}"));
+        }
+        println!("ok      dumps: {} by a database's owner", server.name);
+        Ok(())
+    }
+
     /// The table of contents has large objects in groups, from version 17 on.
     fn groups(&self, server: &Server) -> Result<(), String> {
         if self.major < 17 || !self.can_dump(server) {
@@ -414,6 +442,7 @@ pub fn dumps(options: &Options, server: Option<Address>, reference: Option<Addre
     tools.ways(&melba, &melba)?;
     tools.groups(&melba)?;
     tools.parts(&melba)?;
+    tools.owned(&melba)?;
     tools.vacuumlo(&melba)?;
     for server in [Some(&melba), postgresql.as_ref()].into_iter().flatten() {
         // PostgreSQL's original came from Melba, whose cluster is about to be copied.

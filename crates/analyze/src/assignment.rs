@@ -50,7 +50,7 @@ pub fn target_relation<'p>(
         RelationKind::MaterializedView => {
             return Err(err!(WRONG_OBJECT_TYPE, "cannot change materialized view \"{shown}\""));
         }
-        RelationKind::ForeignTable => return Err(super::updatable::unchangeable(&relation, command)),
+        RelationKind::ForeignTable => return Err(super::updatable::unchangeable(analyzer.cx(), &relation, command)),
         RelationKind::Toast => return Err(err!(WRONG_OBJECT_TYPE, "cannot change TOAST relation \"{shown}\"")),
         RelationKind::View if remains_target(analyzer, &relation, commands) => {
             triggered_view(analyzer, &relation, name, command)?;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use melba_catalog::foreign::require_handler;
 use melba_catalog::rules::rules_of;
 use melba_catalog::{Relation, RelationKind, rule_events, trigger_events};
 use melba_types::{DbError, Oid, Result, err};
@@ -124,7 +125,7 @@ impl Updatable {
 }
 
 /// The error of a command that changes a foreign table: no wrapper can.
-pub fn unchangeable(table: &Relation, command: Command) -> DbError {
+pub fn unchangeable(cx: &Context<'_>, table: &Relation, command: Command) -> DbError {
     let doing = match command {
         Command::Insert => "insert into",
         Command::Delete => "delete from",
@@ -134,6 +135,10 @@ pub fn unchangeable(table: &Relation, command: Command) -> DbError {
         }
         _ => "update",
     };
+    let handler = table.foreign.as_ref().map_or(Ok(()), |foreign| require_handler(cx.catalog, foreign.server));
+    if let Err(error) = handler {
+        return error;
+    }
     err!(FEATURE_NOT_SUPPORTED, "cannot {doing} foreign table \"{}\"", table.name)
 }
 

@@ -39,7 +39,7 @@ pub fn open_view<'p>(
         Err(NotUpdatable::Failed(e)) => return Err(e),
     };
     if found.table.foreign.is_some() {
-        return Err(unchangeable(&found.table, command));
+        return Err(unchangeable(analyzer.cx(), &found.table, command));
     }
     refuse_triggers(analyzer.cx(), &found, command, commands)?;
     let Updatable { table, columns: merged, mut layers } = found;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_types::Oid;
+use melba_types::{DbError, Oid, Result, bail};
 
 use crate::classes;
 use crate::objects::*;
@@ -80,6 +80,17 @@ const FILE_HANDLER: &str = "file_fdw_handler";
 pub fn reads_files(catalog: &Catalog, wrapper: &ForeignDataWrapper) -> bool {
     let handler = catalog.function(wrapper.handler);
     handler.is_some_and(|f| f.oid.0 >= classes::FIRST_EXTENSION_OID && *f.source == *FILE_HANDLER)
+}
+
+/// # Errors
+/// 55000 when nothing reads or writes the rows of the server's tables.
+pub fn require_handler(catalog: &Catalog, of: Oid) -> Result<()> {
+    let wrapper = server(catalog, of).and_then(|server| wrapper(catalog, server.wrapper));
+    let Some(wrapper) = wrapper else { return Err(DbError::internal("a server without its foreign-data wrapper")) };
+    if !reads_files(catalog, wrapper) {
+        bail!(OBJECT_NOT_IN_PREREQUISITE_STATE, "foreign-data wrapper \"{}\" has no handler", wrapper.name);
+    }
+    Ok(())
 }
 
 pub fn wrapper(catalog: &Catalog, oid: Oid) -> Option<&Arc<ForeignDataWrapper>> {

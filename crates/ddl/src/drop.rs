@@ -138,7 +138,10 @@ fn resolve_named(ddl: &Ddl<'_>, kind: ObjectType, object: &Node, missing_ok: boo
             if ddl.find_relation(&range)?.is_none() {
                 // PostgreSQL leaves the schema out.
                 let message = format!("{word} \"{}\" does not exist", range.relname);
-                let state = if kind == ObjectType::ObjectIndex { SqlState::UNDEFINED_OBJECT } else { SqlState::UNDEFINED_TABLE };
+                let state = match kind {
+                    ObjectType::ObjectIndex | ObjectType::ObjectForeignTable => SqlState::UNDEFINED_OBJECT,
+                    _ => SqlState::UNDEFINED_TABLE,
+                };
                 return skip_as(DbError::new(state, message), word, &range.relname);
             }
             let relation = ddl.open_target(&range)?;

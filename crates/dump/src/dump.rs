@@ -55,34 +55,41 @@ pub struct DumpOptions {
 /// A stream to be read.
 struct Job {
     number: u32,
-    info: StreamInfo,
+    statement: String,
 }
 
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
 /// A range of small large objects is sorted in memory.
 const WORK_MEM: &str = "SET LOCAL work_mem = '16MB'";
 
+/// Nobody can have put a view or foreign table, which runs others' functions, in the place of a table. Older servers lack the setting.
+const RESTRICT: &str = "SELECT pg_catalog.set_config(name, 'view, foreign-table', false) FROM pg_catalog.pg_settings
+    WHERE name = 'restrict_nonsystem_relation_kind'";
+
 /// Dumps the database that a connection string names.
 pub fn dump(options: &DumpOptions, from: &str) -> Result<()> {
     let source = Source::parse(from)?;
     let mut client = source.connect()?;
     execute(&mut client, BEGIN)?;
+    execute(&mut client, RESTRICT)?;
     let (contents, bytes) = contents(options, &mut client)?;
     execute(&mut client, WORK_MEM)?;
+    let reads_pages = reads_pages(&mut schema::Reader { client: &mut client })?;
+    let statements: Vec<String> = contents.streams.iter().map(|s| copy_statement(&s.kind, reads_pages)).collect();
     if options.plain {
-        let statements = contents.streams.iter().map(|s| copy_statement(&s.kind)).collect();
         return plain::write(&options.to, &contents, &mut Live { client: &mut client, statements });
     }
     let snapshot = schema::Reader { client: &mut client }.rows("SELECT pg_catalog.pg_export_snapshot()")?;
     let snapshot = snapshot.into_iter().flatten().flatten().next().ok_or("the server did not export its snapshot")?;
     let archive = create(options)?;
     archive.contents(&contents)?;
-    let jobs: Vec<Job> = contents.numbered().map(|(number, info)| Job { number, info: info.clone() }).collect();
+    let jobs = contents.numbered().zip(statements).map(|((number, _), statement)| Job { number, statement }).collect();
     let progress = Progress::new("dumping", bytes);
     let start = |worker| {
         let mut client = source.connect()?;
         execute(&mut client, BEGIN)?;
         execute(&mut client, &format!("SET TRANSACTION SNAPSHOT '{snapshot}'"))?;
+        execute(&mut client, RESTRICT)?;
         execute(&mut client, WORK_MEM)?;
         Ok((client, worker))
     };
@@ -135,12 +142,18 @@ fn contents(options: &DumpOptions, client: &mut Client) -> Result<(Contents, u64
     Ok((Contents { server, database, taken_at, entries, streams }, bytes))
 }
 
+/// Whether the role of the dump may read pg_largeobject.
+fn reads_pages(reader: &mut schema::Reader) -> Result<bool> {
+    let rows = reader.rows("SELECT 1 WHERE pg_catalog.has_table_privilege('pg_catalog.pg_largeobject', 'select')")?;
+    Ok(!rows.is_empty())
+}
+
 /// The COPY statement of a stream.
-fn copy_statement(kind: &StreamKind) -> String {
+fn copy_statement(kind: &StreamKind, reads_pages: bool) -> String {
     match kind {
         StreamKind::Table { target, .. } => format!("COPY {target} TO STDOUT"),
         StreamKind::LargeObjects(range) => range.objects_statement(),
-        StreamKind::LargeObjectPages(range) => range.pages_statement(),
+        StreamKind::LargeObjectPages(range) => range.pages_statement(reads_pages),
     }
 }
 
@@ -184,7 +197,7 @@ impl Streams for Live<'_> {
 /// Reads a stream from the server into the archive.
 fn copy(client: &mut Client, archive: &ArchiveWriter, worker: usize, job: &Job, progress: &Progress) -> Result<()> {
     let mut stream = archive.stream(job.number, worker)?;
-    for bytes in copy_out(client, &copy_statement(&job.info.kind))? {
+    for bytes in copy_out(client, &job.statement)? {
         let bytes = bytes?;
         progress.add(bytes.len());
         stream.write(&bytes)?;

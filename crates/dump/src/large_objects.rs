@@ -55,8 +55,20 @@ impl OidRange {
         )
     }
 
-    /// The COPY statement of the stream of pages.
-    pub fn pages_statement(self) -> String {
+    /// The COPY statement of the stream of pages. Not every role may read pg_largeobject (`reads_pages`), but its objects, of which
+    /// holes show as zeros.
+    pub fn pages_statement(self, reads_pages: bool) -> String {
+        let condition = self.condition("oid");
+        if !reads_pages {
+            return format!(
+                "COPY (SELECT p.loid, p.pageno, p.data FROM (
+                    SELECT o.oid AS loid, n::integer AS pageno, lo_get(o.oid, n * {PAGE_BYTES}, {PAGE_BYTES}) AS data, n = o.last AS is_last
+                    FROM (SELECT f.oid, (lo_lseek64(f.fd, 0, 2) + {PAGE_BYTES} - 1) / {PAGE_BYTES} - 1 AS last, lo_close(f.fd) AS zero FROM (
+                            SELECT oid, lo_open(oid, 262144) AS fd FROM pg_catalog.pg_largeobject_metadata WHERE {condition} OFFSET 0) f
+                        OFFSET 0) o, generate_series(0, o.last + o.zero) n OFFSET 0) p
+                 WHERE p.is_last OR p.data <> decode(repeat('00', {PAGE_BYTES}), 'hex') ORDER BY p.loid, p.pageno) TO STDOUT (FORMAT binary)"
+            );
+        }
         format!(
             "COPY (SELECT loid, pageno, data FROM pg_catalog.pg_largeobject
                 WHERE {} ORDER BY loid, pageno) TO STDOUT (FORMAT binary)",

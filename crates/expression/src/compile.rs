@@ -628,7 +628,7 @@ pub fn target_of(function: &Function) -> CallTarget {
     };
     match registered {
         Some(implementation) => CallTarget::Scalar(implementation),
-        None if function.language == LANGUAGE_INTERNAL => CallTarget::System(function.source.clone()),
+        None if matches!(function.language, LANGUAGE_INTERNAL | LANGUAGE_C) => CallTarget::System(function.source.clone()),
         None if is_routine(function) => CallTarget::Routine(function.oid),
         None => CallTarget::System(format!("function:{}", function.oid).into()),
     }

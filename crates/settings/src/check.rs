@@ -59,7 +59,9 @@ pub fn check(definition: &Definition, value: Value, current: &Value, reset: &Val
             .hint("Credentials are headers in the file of traces_headers_file."));
         }
         "application_name" | "cluster_name" => printable_ascii(text),
-        "log_destination" => log_destination(definition, text)?,
+        // eventlog, which PostgreSQL has on Windows, is no destination here.
+        "log_destination" => key_words(definition, text, &["stderr", "csvlog", "jsonlog", "syslog"])?,
+        "restrict_nonsystem_relation_kind" => key_words(definition, text, &["view", "foreign-table"])?,
         "log_connections" => log_connections(definition, text)?,
         "plpgsql.extra_errors" | "plpgsql.extra_warnings" => extra_checks(definition, text)?,
         // No other access methods can be created.
@@ -215,11 +217,9 @@ fn words(definition: &Definition, text: &str) -> Result<Vec<String>> {
     }
 }
 
-/// eventlog, which PostgreSQL has on Windows, is no destination here.
-fn log_destination(definition: &Definition, text: &str) -> Result<String> {
-    let unknown =
-        words(definition, text)?.into_iter().find(|word| !matches!(&**word, "stderr" | "csvlog" | "jsonlog" | "syslog"));
-    match unknown {
+/// A list of some of these words.
+fn key_words(definition: &Definition, text: &str, known: &[&str]) -> Result<String> {
+    match words(definition, text)?.into_iter().find(|word| !known.contains(&&**word)) {
         Some(word) => Err(invalid(definition, text).detail(format!("Unrecognized key word: \"{word}\"."))),
         None => Ok(text.to_owned()),
     }

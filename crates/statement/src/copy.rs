@@ -7,7 +7,8 @@ use std::io::{BufWriter, Read, Write};
 use std::sync::Arc;
 
 use melba_analyze::ExprKind;
-use melba_catalog::{Relation, RelationKind, Storage, quote_ident, trigger_events};
+use melba_catalog::foreign::require_handler;
+use melba_catalog::{Catalog, Relation, RelationKind, Storage, quote_ident, trigger_events};
 use melba_copy::{CopiedColumn, CopyFormat, CopyFrom, CopyOptions, CopyTo, StoredObject};
 use melba_definition::lookup::Lookup;
 use melba_expression::{Evaluation, Expression, NoSubPlans, compile_for_table};
@@ -187,7 +188,10 @@ fn check_freezable(cx: &CopyEnvironment<'_>, relation: &Relation) -> Result<()> 
 }
 
 /// Only tables take rows themselves.
-fn check_target(relation: &Relation) -> Result<()> {
+fn check_target(catalog: &Catalog, relation: &Relation) -> Result<()> {
+    if let Some(foreign) = &relation.foreign {
+        require_handler(catalog, foreign.server)?;
+    }
     let what = match relation.kind {
         RelationKind::Table | RelationKind::PartitionedTable => return Ok(()),
         RelationKind::View => "view",
@@ -205,7 +209,7 @@ fn copy_from(cx: &CopyEnvironment<'_>, s: &CopyStmt, options: CopyOptions) -> Re
     let relation = cx.lookup.open_target(name)?;
     let by_trigger = cx.lookup.catalog().has_instead_trigger(&relation, trigger_events::INSERT);
     if !by_trigger {
-        check_target(&relation)?;
+        check_target(&cx.lookup.catalog(), &relation)?;
     }
     if matches!(relation.storage, Storage::System(_)) {
         return Err(DbError::unsupported(format!("COPY into system catalog \"{}\"", relation.name)));

@@ -213,7 +213,7 @@ pub(super) fn open_cursor(
 ///
 /// # Errors
 /// By the name of the whole statement, as PostgreSQL's ExecCheckXactReadOnly and CommandIsReadOnly: 0A000 for changes by such a
-/// function, 25006 for changes in a read-only transaction. 42501 for the first privilege that the user lacks.
+/// function, 25006 for changes in a read-only transaction. 55000 for what `restrict_nonsystem_relation_kind` refuses, 42501 for the first privilege that the user lacks.
 pub(super) fn check_use(context: &StatementContext, planned: &Planned, view: Option<&ReadView>, runs: bool) -> Result<()> {
     let first = planned.plan.steps.as_ref().and_then(|steps| steps.plans().next());
     let command = first.unwrap_or(&planned.plan).command.name();
@@ -222,6 +222,10 @@ pub(super) fn check_use(context: &StatementContext, planned: &Planned, view: Opt
     }
     if runs && planned.permissions.changes_permanent() && context.session.settings.lock().get("transaction_read_only").as_bool() {
         bail!(READ_ONLY_SQL_TRANSACTION, "cannot execute {command} in a read-only transaction");
+    }
+    if planned.permissions.is_restrictable() {
+        let settings = context.session.settings.lock();
+        planned.permissions.check_restricted(&context.catalog, settings.get("restrict_nonsystem_relation_kind").as_text())?;
     }
     planned.permissions.check(&context.catalog, context.user.oid)?;
     if runs { planned.permissions.check_populated() } else { Ok(()) }

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use melba_catalog::foreign::require_handler;
 use melba_catalog::{Relation, RelationKind, Storage, acl};
 use melba_definition::context::Ddl;
 use melba_definition::lookup::Lookup;
@@ -72,6 +73,20 @@ pub(super) fn everything(lookup: &Lookup<'_>) -> Vec<Arc<Relation>> {
     let mut all: Vec<Arc<Relation>> = catalog.user_relations().filter(is_table).cloned().collect();
     all.sort_by_key(|r| r.oid);
     all
+}
+
+/// The columns that ANALYZE names.
+fn check_columns(relation: &Relation, columns: &[&str]) -> Result<()> {
+    let name = &relation.name;
+    for (at, column) in columns.iter().enumerate() {
+        if !relation.columns.iter().any(|c| !c.dropped && *c.name == **column) {
+            bail!(UNDEFINED_COLUMN, "column \"{column}\" of relation \"{name}\" does not exist");
+        }
+        if columns[..at].contains(column) {
+            bail!(DUPLICATE_COLUMN, "column \"{column}\" of relation \"{name}\" appears more than once");
+        }
+    }
+    Ok(())
 }
 
 impl VacuumOptions {
@@ -146,9 +161,10 @@ impl VacuumOptions {
             lookup.warning(SqlState::WARNING, format!("permission denied to {verb} \"{name}\", skipping it"));
             return Ok(());
         }
-        // Nothing is known of rows elsewhere.
-        if relation.kind == RelationKind::ForeignTable && !self.vacuum {
-            return Ok(());
+        if let Some(foreign) = relation.foreign.as_ref().filter(|_| !self.vacuum) {
+            require_handler(&catalog, foreign.server)?;
+            // Nothing is known of rows elsewhere.
+            return check_columns(relation, columns);
         }
         let fits = match relation.kind {
             RelationKind::Table | RelationKind::MaterializedView | RelationKind::PartitionedTable => true,
@@ -177,14 +193,7 @@ impl VacuumOptions {
                 return Ok(());
             }
         }
-        for (at, column) in columns.iter().enumerate() {
-            if !relation.columns.iter().any(|c| !c.dropped && *c.name == **column) {
-                bail!(UNDEFINED_COLUMN, "column \"{column}\" of relation \"{name}\" does not exist");
-            }
-            if columns[..at].contains(column) {
-                bail!(DUPLICATE_COLUMN, "column \"{column}\" of relation \"{name}\" appears more than once");
-            }
-        }
+        check_columns(relation, columns)?;
         self.work(utility, relation, columns)
     }
 

@@ -13,7 +13,7 @@ use melba_catalog::privileges::AclKind;
 use melba_catalog::{Catalog, Column, FunctionKind, Persistence, Relation, RelationKind, classes};
 use melba_types::{DbError, Oid, Result, err};
 
-use crate::{Expr, Privileges, Query, RangeKind};
+use crate::{Expr, Privileges, Query, RangeEntry, RangeKind};
 
 /// A query's needs of one relation.
 struct Use {
@@ -46,6 +46,8 @@ pub struct Permissions {
     changes_permanent: bool,
     /// It reads a materialized view that has no rows yet.
     unpopulated: Option<Arc<str>>,
+    /// The views and foreign tables of users that it reads, and the views that it changes.
+    restrictable: Vec<Oid>,
     /// Checks hold as long as the catalog does, which plans do not outlive.
     granted_to: AtomicU32,
 }
@@ -92,6 +94,34 @@ impl Permissions {
         }
     }
 
+    /// Whether it uses what `restrict_nonsystem_relation_kind` may refuse.
+    pub fn is_restrictable(&self) -> bool {
+        !self.restrictable.is_empty()
+    }
+
+    /// `kinds`: the value of `restrict_nonsystem_relation_kind`.
+    ///
+    /// # Errors
+    /// 55000 for a view or foreign table of such a kind.
+    pub fn check_restricted(&self, catalog: &Catalog, kinds: &str) -> Result<()> {
+        let kinds = kinds.to_ascii_lowercase();
+        // "foreign-table" is the other one.
+        let (views, tables) = (kinds.contains("view"), kinds.contains("foreign-table"));
+        for relation in self.restrictable.iter().filter_map(|oid| catalog.relation(*oid)) {
+            match relation.kind {
+                RelationKind::View if views => {
+                    let message = format!("access to non-system view \"{}\" is restricted", relation.name);
+                    return Err(err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "{message}"));
+                }
+                RelationKind::ForeignTable if tables => {
+                    return Err(err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "access to non-system foreign table is restricted"));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
     /// The same of a relation that is not temporary: what a read-only transaction refuses.
     pub fn changes_permanent(&self) -> bool {
         self.changes_permanent
@@ -101,6 +131,7 @@ impl Permissions {
     pub fn add(&mut self, more: Permissions) {
         self.uses.extend(more.uses);
         self.functions.extend(more.functions);
+        self.restrictable.extend(more.restrictable);
         self.calls_others |= more.calls_others;
         self.changes |= more.changes;
         self.changes_permanent |= more.changes_permanent;
@@ -162,6 +193,7 @@ impl Collector<'_> {
         let entry = &query.range_table[at];
         let view = self.catalog.relation(relation).filter(|r| r.kind == RelationKind::MaterializedView && !r.populated);
         self.found.unpopulated = self.found.unpopulated.take().or(view.map(|view| view.name.clone()));
+        self.note_restrictable(entry, relation);
         let mut user = role;
         for (nth, (view, columns)) in entry.required.through.iter().enumerate() {
             let mut required = of_view(&entry.required, columns);
@@ -177,6 +209,15 @@ impl Collector<'_> {
         required.selected.append(&mut required.behind);
         self.found.uses.push(Use { relation, role: user, required });
         user
+    }
+
+    /// A view that is named as a target, whose triggers do the work, is not read.
+    fn note_restrictable(&mut self, entry: &RangeEntry, relation: Oid) {
+        let is_read = matches!(entry.kind, RangeKind::Subquery { .. });
+        let is_foreign = || self.catalog.relation(relation).is_some_and(|r| r.kind == RelationKind::ForeignTable);
+        let own = (is_read || is_foreign()).then_some(relation);
+        let all = entry.required.through.iter().map(|(view, _)| *view).chain(own);
+        self.found.restrictable.extend(all.filter(|oid| oid.0 >= classes::FIRST_USER_OID));
     }
 
     fn expression(&mut self, e: &Expr, role: Option<Oid>) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_catalog::foreign::{reads_files, server};
+use melba_catalog::foreign::{require_handler, server};
 use melba_catalog::{ColumnOptions, ForeignServer, ForeignTable, Persistence, Relation, RelationKind, classes};
 use melba_definition::context::Ddl;
 use melba_parse::nodes::inner;
@@ -161,8 +161,6 @@ pub fn import_schema(ddl: &Ddl<'_>, s: &ImportForeignSchemaStmt) -> Result<()> {
     require_usage(ddl, &server)?;
     ddl.namespace(&s.local_schema)?;
     let wrapper = wrapper_of(ddl, &server)?;
-    if !reads_files(&ddl.catalog(), &wrapper) {
-        bail!(OBJECT_NOT_IN_PREREQUISITE_STATE, "foreign-data wrapper \"{}\" has no handler", wrapper.name);
-    }
+    require_handler(&ddl.catalog(), server.oid)?;
     bail!(FDW_NO_SCHEMAS, "foreign-data wrapper \"{}\" does not support IMPORT FOREIGN SCHEMA", wrapper.name)
 }

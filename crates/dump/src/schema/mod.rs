@@ -81,14 +81,16 @@ pub fn entries(reader: &mut Reader) -> Result<Vec<Entry>> {
     let mut all = types::schemas(reader)?;
     all.extend(types::extensions(reader)?);
     all.extend(types::shells(reader)?);
-    all.extend(foreign::servers(reader)?);
     let mut definitions = Vec::new();
-    for sql in [types::types(), types::base_types(), relations::sequences(), functions::functions(), relations::tables()] {
-        definitions.extend(reader.definitions(&sql)?);
+    let foreign = [foreign::wrappers(), foreign::servers()];
+    let others = [types::types(), types::base_types(), relations::sequences(), functions::functions(), relations::tables()];
+    for sql in foreign.iter().chain(&others) {
+        definitions.extend(reader.definitions(sql)?);
     }
     definitions.extend(views::definitions(reader)?);
     let (made, refreshes) = order::entries(reader, definitions)?;
     all.extend(made);
+    all.extend(reader.entries(Section::Before, &foreign::mappings())?);
     all.extend(relations::before(reader)?);
     all.extend(refreshes);
     all.extend(relations::after(reader)?);
@@ -141,12 +143,9 @@ pub fn tables(reader: &mut Reader) -> Result<Vec<Table>> {
 
 /// Objects that we could not recreate are refused, not left out.
 fn refuse_unsupported(reader: &mut Reader) -> Result<()> {
-    let own_wrapper = foreign::OWN_WRAPPER;
     let sql = format!(
         "SELECT 'partition ' || c.oid::regclass || ', which is a foreign table' FROM pg_catalog.pg_class c
             JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE {USER} AND c.relkind = 'f' AND c.relispartition
-         UNION ALL SELECT 'foreign-data wrapper ' || w.fdwname || ', whose functions are users'' own' FROM pg_catalog.pg_foreign_data_wrapper w
-            JOIN pg_catalog.pg_proc p ON p.oid IN (w.fdwhandler, w.fdwvalidator) WHERE {own_wrapper} AND p.oid >= 16384 AND {OWN_FUNCTION}
          UNION ALL SELECT 'collation ' || c.collname FROM pg_catalog.pg_collation c
             JOIN pg_catalog.pg_namespace n ON n.oid = c.collnamespace WHERE {USER}
          UNION ALL SELECT 'operator ' || o.oprname FROM pg_catalog.pg_operator o

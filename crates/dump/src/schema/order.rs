@@ -6,9 +6,9 @@ use super::Reader;
 use crate::Result;
 use crate::archive::{Entry, Section};
 
-/// A type, sequence, function, table or view.
+/// A type, sequence, function, table, view, foreign-data wrapper or server.
 pub struct Definition {
-    /// `t`, `f` or `r`, a type, a function or a relation, and its OID.
+    /// `t`, `f`, `r`, `w` or `s`, a type, function, relation, wrapper or server, and its OID.
     pub key: String,
     pub entry: Entry,
     /// The statement that fills it once everything exists.
@@ -21,9 +21,11 @@ fn needs(reader: &mut Reader) -> Result<HashMap<String, Vec<String>>> {
             CASE d.classid WHEN 'pg_class'::regclass THEN 'r' || d.objid WHEN 'pg_proc'::regclass THEN 'f' || d.objid
                 WHEN 'pg_type'::regclass THEN 't' || d.objid WHEN 'pg_attrdef'::regclass THEN 'r' || f.adrelid
                 WHEN 'pg_rewrite'::regclass THEN 'r' || r.ev_class
+                WHEN 'pg_foreign_data_wrapper'::regclass THEN 'w' || d.objid WHEN 'pg_foreign_server'::regclass THEN 's' || d.objid
                 WHEN 'pg_constraint'::regclass THEN CASE o.contypid WHEN 0 THEN 'r' || o.conrelid ELSE 't' || o.contypid END END,
             CASE d.refclassid WHEN 'pg_class'::regclass THEN CASE c.relkind WHEN 'c' THEN 't' || c.reltype ELSE 'r' || d.refobjid END
-                WHEN 'pg_proc'::regclass THEN 'f' || d.refobjid
+                WHEN 'pg_proc'::regclass THEN 'f' || d.refobjid WHEN 'pg_foreign_data_wrapper'::regclass THEN 'w' || d.refobjid
+                WHEN 'pg_foreign_server'::regclass THEN 's' || d.refobjid
                 ELSE CASE WHEN b.typrelid <> 0 AND l.relkind <> 'c' THEN 'r' || b.typrelid ELSE 't' || b.oid END END
         FROM pg_catalog.pg_depend d
         LEFT JOIN pg_catalog.pg_attrdef f ON d.classid = 'pg_attrdef'::regclass AND f.oid = d.objid
@@ -37,7 +39,8 @@ fn needs(reader: &mut Reader) -> Result<HashMap<String, Vec<String>>> {
             -- The functions of a base type are made over its shell.
             AND NOT (d.classid = 'pg_proc'::regclass AND b.oid IS NOT NULL
                 AND d.objid IN (b.typinput::oid, b.typoutput::oid, b.typreceive::oid, b.typsend::oid))
-            AND d.refclassid IN ('pg_class'::regclass, 'pg_proc'::regclass, 'pg_type'::regclass)";
+            AND d.refclassid IN ('pg_class'::regclass, 'pg_proc'::regclass, 'pg_type'::regclass,
+                'pg_foreign_data_wrapper'::regclass, 'pg_foreign_server'::regclass)";
     let mut needs: HashMap<String, Vec<String>> = HashMap::new();
     for row in reader.rows(SQL)? {
         if let [Some(object), Some(needed)] = &row[..]

@@ -103,7 +103,7 @@ fn inherited_defaults() -> String {
          FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
          JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND NOT a.attislocal AND a.attgenerated = ''
          LEFT JOIN pg_catalog.pg_attrdef f ON f.adrelid = c.oid AND f.adnum = a.attnum
-         WHERE c.relkind = 'r' AND NOT c.relispartition AND c.relpersistence <> 't' AND {USER}
+         WHERE c.relkind IN ('r', 'f') AND NOT c.relispartition AND c.relpersistence <> 't' AND {USER}
             AND (f.oid IS NOT NULL OR EXISTS (SELECT FROM pg_catalog.pg_inherits h
                 JOIN pg_catalog.pg_attribute pa ON pa.attrelid = h.inhparent AND pa.attname = a.attname
                 WHERE h.inhrelid = c.oid AND pa.atthasdef)) ORDER BY c.oid, a.attnum"
@@ -127,7 +127,7 @@ fn columns() -> String {
     let from = format!(
         "FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
          JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
-         WHERE c.relkind IN ('r', 'p') AND c.relpersistence <> 't' AND a.attnum > 0 AND NOT a.attisdropped AND {USER}"
+         WHERE c.relkind IN ('r', 'p', 'f') AND c.relpersistence <> 't' AND a.attnum > 0 AND NOT a.attisdropped AND {USER}"
     );
     let alter = "'ALTER TABLE ONLY %I.%I ALTER COLUMN %I SET";
     format!(
@@ -201,7 +201,7 @@ fn constraints() -> String {
             format('ALTER TABLE %s%I.%I ADD CONSTRAINT %I %s;', CASE WHEN o.contype IN ('c', 'n') OR c.relkind = 'p' AND o.contype = 'f' THEN '' ELSE 'ONLY ' END,
                 n.nspname, c.relname, o.conname, pg_get_constraintdef(o.oid))
          FROM pg_catalog.pg_constraint o JOIN pg_catalog.pg_class c ON c.oid = o.conrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-         WHERE {USER} AND c.relkind IN ('r', 'p') AND c.relpersistence <> 't'
+         WHERE {USER} AND c.relkind IN ('r', 'p', 'f') AND c.relpersistence <> 't'
             AND (o.contype IN ('p', 'u', 'x') OR o.contype = 'f' AND o.conparentid = 0 OR o.contype IN ('c', 'n') AND NOT o.convalidated AND o.conislocal)
          ORDER BY o.contype = 'f', o.oid"
     )

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use melba_catalog::Relation;
-use melba_catalog::foreign::{option, reads_files, server, wrapper};
+use melba_catalog::foreign::{option, require_handler};
 use melba_fmgr::{FileTable, RowColumn};
 use melba_tree::Expr;
-use melba_types::{DbError, Kind, Result, bail};
+use melba_types::{DbError, Kind, Result};
 
 use super::{source, zone};
 use crate::explain;
@@ -26,12 +26,7 @@ const TABLE_OID: i16 = -6;
 pub fn create_foreign_scan(planner: &mut Planner<'_>, entry: usize, filter: &[Expr], estimate: Estimate) -> Result<Stage> {
     let relation = source::relation_of(planner, entry)?;
     let Some(table) = &relation.foreign else { return Err(DbError::internal("a foreign scan of another relation")) };
-    let catalog = planner.catalog();
-    let wrapper = server(catalog, table.server).and_then(|server| wrapper(catalog, server.wrapper));
-    let Some(wrapper) = wrapper else { return Err(DbError::internal("a foreign table without its wrapper")) };
-    if !reads_files(catalog, wrapper) {
-        bail!(OBJECT_NOT_IN_PREREQUISITE_STATE, "foreign-data wrapper \"{}\" has no handler", wrapper.name);
-    }
+    require_handler(planner.catalog(), table.server)?;
     let wanted = planner.level().needed[entry].clone();
     if wanted.keys().any(|column| *column < 0 && *column != TABLE_OID) {
         return Err(DbError::unsupported("a system column other than tableoid of a foreign table"));

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use hashbrown::HashSet;
+use melba_catalog::foreign::require_handler;
 use melba_catalog::trigger_events::TRUNCATE;
 use melba_catalog::{ConstraintKind, Relation, RelationKind, Storage};
 use melba_definition::context::Ddl;
@@ -36,7 +37,8 @@ pub fn truncate(ddl: &Ddl<'_>, s: &TruncateStmt) -> Result<()> {
             check_may_truncate(ddl, &found)?;
         }
         let relation = ddl.open_target(name)?;
-        if relation.kind == RelationKind::ForeignTable {
+        if let Some(foreign) = &relation.foreign {
+            require_handler(&ddl.catalog(), foreign.server)?;
             bail!(FEATURE_NOT_SUPPORTED, "cannot truncate foreign table \"{}\"", relation.name);
         }
         if !matches!(relation.kind, RelationKind::Table | RelationKind::PartitionedTable) {

@@ -357,6 +357,21 @@ fn foreign_tables_are_only_read() {
         let said = f.lines(statement);
         assert!(said.contains(error), "{statement}: {said}");
     }
+    f.lines("create type typed as (id int); create view v as select id from a");
+    for (statement, error) in [
+        ("alter foreign table a of typed", "42809: ALTER action OF cannot be performed on relation \"a\""),
+        ("alter table a not of", "42809: ALTER action NOT OF cannot be performed on relation \"a\""),
+        ("alter view v of typed", "42809: ALTER action OF cannot be performed on relation \"v\""),
+        ("alter table v inherit parent", "42809: ALTER action INHERIT cannot be performed on relation \"v\""),
+        ("alter table v no inherit parent", "42809: ALTER action NO INHERIT cannot be performed on relation \"v\""),
+        ("analyze a (nope)", "42703: column \"nope\" of relation \"a\" does not exist"),
+        ("analyze a (id, id)", "42701"),
+        ("drop foreign table missing", "42704: foreign table \"missing\" does not exist"),
+    ] {
+        let said = f.lines(statement);
+        assert!(said.contains(error), "{statement}: {said}");
+    }
+    f.lines("analyze a (id)");
     assert_eq!(f.lines("select id from a"), "1");
     // The rows of an ordinary table can be changed by it.
     f.lines("insert into t select id from a; update t set id = a.id + 1 from a where a.id = t.id");
@@ -374,6 +389,77 @@ fn foreign_tables_are_only_read() {
     f.lines("create schema s; alter extension file_fdw set schema s");
     assert_eq!(f.lines("select fdwhandler::regproc from pg_foreign_data_wrapper"), "s.file_fdw_handler");
     assert_eq!(f.lines("select id from v"), "1");
+}
+
+#[test]
+fn foreign_tables_without_a_handler_are_neither_read_nor_changed() {
+    let mut f = foreign(&[]);
+    f.lines(
+        "create foreign data wrapper dummy; create server d foreign data wrapper dummy; create foreign table a (id int) server d",
+    );
+    f.lines("create view v as select id from a; create table t (id int)");
+    for statement in [
+        "select id from a",
+        "insert into a values (1)",
+        "update a set id = 2",
+        "delete from a",
+        "insert into v values (1)",
+        "truncate a",
+        "copy a from '@/a.csv'",
+        "analyze a",
+        "analyze a (nope)",
+        "import foreign schema x from server d into public",
+    ] {
+        let said = f.lines(statement);
+        assert!(said.contains("55000: foreign-data wrapper \"dummy\" has no handler"), "{statement}: {said}");
+    }
+    let said = f.lines("merge into a using t on true when matched then delete");
+    assert!(said.contains("0A000: cannot execute MERGE on relation \"a\""), "{said}");
+}
+
+#[test]
+fn restricted_kinds_of_relations_are_not_used() {
+    let mut f = foreign(&[("a.csv", "1\n")]);
+    f.lines(&table("a (id int)", "filename '@/a.csv', format 'csv'"));
+    f.lines("create table t (id int); create view v as select id from t; create view w as select id from v");
+    f.lines("create materialized view m as select id from w; prepare p as select count(*) from v");
+    f.lines("create function triggered() returns trigger language plpgsql as 'begin return new; end'");
+    f.lines("create view by_trigger as select 1 as id; create trigger i instead of insert on by_trigger for each row execute function triggered()");
+    let refused = |f: &mut Folder, statement: &str, error: &str| {
+        let said = f.lines(statement);
+        assert!(said.contains(error), "{statement}: {said}");
+    };
+    let set = "set restrict_nonsystem_relation_kind =";
+    refused(&mut f, &format!("{set} 'view, x'"), "22023");
+    refused(&mut f, &format!("{set} 'view,,'"), "22023");
+    f.lines(&format!("{set} 'View'"));
+    for (statement, view) in [
+        ("select * from v", "v"),
+        ("select 1 where exists (select from w)", "w"),
+        ("with c as (select id from v) select 1 from t", "v"),
+        ("explain select * from v", "v"),
+        ("insert into v values (1)", "v"),
+        ("update w set id = 1", "w"),
+        ("delete from v", "v"),
+        ("refresh materialized view m", "w"),
+        ("create table u as select * from v", "v"),
+        ("copy (select * from v) to stdout", "v"),
+        ("execute p", "v"),
+    ] {
+        refused(&mut f, statement, &format!("55000: access to non-system view \"{view}\" is restricted"));
+    }
+    // Views of the system, those that are only defined, and those that a trigger stands for.
+    assert_eq!(f.lines("select count(*) from pg_user_mappings"), "0");
+    assert_eq!(f.lines("select count(*) from information_schema.tables where table_name = 'v'"), "1");
+    f.lines("create view x as select * from v; insert into by_trigger values (1)");
+    assert_eq!(f.lines("select count(*) from m"), "0");
+    assert_eq!(f.lines("select id from a"), "1");
+    f.lines(&format!("{set} 'foreign-table'"));
+    refused(&mut f, "select id from a", "55000: access to non-system foreign table is restricted");
+    refused(&mut f, "select count(*) from a where false", "55000: access to non-system foreign table is restricted");
+    assert_eq!(f.lines("execute p"), "0");
+    f.lines("reset restrict_nonsystem_relation_kind");
+    assert_eq!(f.lines("select id from a"), "1");
 }
 
 #[test]
@@ -408,6 +494,8 @@ fn options_of_foreign_tables_are_checked() {
         ("drop foreign data wrapper file_fdw cascade", "because extension file_fdw requires it"),
         ("import foreign schema x from server files into public", "HV00P"),
         ("select file_fdw_handler()", "0A000"),
+        ("select file_fdw_validator('{}', 'pg_foreign_table'::regclass)", "HV002"),
+        ("select file_fdw_validator('{filename=x,format=csv}', 0)", "HV00D"),
     ] {
         let said = f.lines(statement);
         assert!(said.contains(error), "{statement}: {said}");
