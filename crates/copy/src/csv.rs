@@ -2,13 +2,14 @@
 
 use melba_types::{Result, bail};
 
+use super::newline::Newlines;
 use super::options::CopyOptions;
 use super::text::Line;
 use super::{FieldKind, Fields};
 
 /// Finds records in input that comes in pieces.
-#[derive(Default)]
 pub(super) struct Records {
+    newlines: Newlines,
     /// How far the buffer was searched, and the state there.
     searched: usize,
     quoted: bool,
@@ -17,15 +18,27 @@ pub(super) struct Records {
 }
 
 impl Records {
+    pub fn new() -> Records {
+        Records { newlines: Newlines::of_csv(), searched: 0, quoted: false, escaped: false }
+    }
+
     /// Whether the next record begins where the buffer does: lines that were found in another way may be taken.
     pub fn is_at_start(&self) -> bool {
         self.searched == 0 && !self.quoted && !self.escaped
     }
 
+    /// Notes that lines were taken that end in a newline alone.
+    ///
+    /// # Errors
+    /// 22P04 when others ended differently.
+    pub fn take_plain(&mut self) -> Result<()> {
+        self.newlines.take_plain()
+    }
+
     /// The first whole record of `buffer`; at the end of the input, the rest.
     ///
     /// # Errors
-    /// 22P04 when the input ends inside quotes.
+    /// 22P04 when the input ends inside quotes, and for a newline unlike the first.
     pub fn next(&mut self, buffer: &[u8], options: &CopyOptions, at_end: bool) -> Result<Option<Line>> {
         let (quote, escape) = (options.quote, options.escape);
         let mut at = self.searched;
@@ -39,11 +52,10 @@ impl Records {
                 // A doubled quote closes and opens again: the same in the end.
                 self.quoted = !self.quoted;
             } else if !self.quoted && (c == b'\n' || c == b'\r') {
-                if c == b'\r' && at + 1 == buffer.len() && !at_end {
+                let Some(width) = self.newlines.width(buffer, at, at_end)? else {
                     self.searched = at;
                     return Ok(None);
-                }
-                let width = if c == b'\r' && buffer.get(at + 1) == Some(&b'\n') { 2 } else { 1 };
+                };
                 self.searched = 0;
                 return Ok(Some(Line { len: at, taken: at + width }));
             }

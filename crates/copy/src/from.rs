@@ -6,10 +6,11 @@ use melba_catalog::trigger_events::INSERT;
 use melba_encoding::{Encoding, utf8};
 use melba_engine::Transaction;
 use melba_fmgr::io;
-use melba_types::{Batch, Column, Datum, DbError, Oid, Result, SqlState, bail, err};
+use melba_types::{Batch, Column, Datum, DbError, Oid, Result, SqlState, bail, err, limits};
 
 use super::binary::{self, Step};
 use super::csv::{self, Records};
+use super::long_line::LongLine;
 use super::options::{CopyFormat, CopyOptions, Header};
 use super::plain::PlainLines;
 use super::spool::Spool;
@@ -54,6 +55,7 @@ pub struct CopyFrom {
     filter: Option<Expression>,
     framing: Framing,
     buffer: Vec<u8>,
+    long_line: LongLine,
     fields: Fields,
     force_null: Vec<bool>,
     force_not_null: Vec<bool>,
@@ -111,7 +113,7 @@ impl CopyFrom {
             framing: match options.format {
                 CopyFormat::Text => Framing::Text(Lines::new(), plain.map(of_text)),
                 // A null marker may be a value by FORCE_NOT_NULL, also in quotes by FORCE_NULL.
-                CopyFormat::Csv => Framing::Csv(Records::default(), plain.filter(|_| !keeps_text).map(of_csv)),
+                CopyFormat::Csv => Framing::Csv(Records::new(), plain.filter(|_| !keeps_text).map(of_csv)),
                 CopyFormat::Binary => Framing::Binary { header_read: false },
                 CopyFormat::Parquet => Framing::Parquet(Spool::default()),
             },
@@ -122,6 +124,7 @@ impl CopyFrom {
             filter,
             options,
             buffer: Vec::new(),
+            long_line: LongLine::default(),
             fields: Fields::default(),
             batch: empty_batch(&writer),
             writer,
@@ -213,6 +216,7 @@ impl CopyFrom {
             self.buffer.extend_from_slice(&data[taken..]);
             return Ok(());
         }
+        self.check_growth()?;
         // The rest of a line, so that the bytes after it need not be copied.
         let rest = memchr::memchr(b'\n', data).map_or(data.len(), |at| at + 1);
         self.buffer.extend_from_slice(&data[..rest]);
@@ -224,6 +228,16 @@ impl CopyFrom {
                 self.consume_buffer(false)
             }
             false => Ok(()),
+        }
+    }
+
+    /// The buffer has the start of a row, and more comes.
+    fn check_growth(&mut self) -> Result<()> {
+        match self.framing {
+            Framing::Text(..) | Framing::Csv(..) => {
+                self.long_line.check(&self.buffer).map_err(|e| self.at_line(e, self.line + 1, None))
+            }
+            Framing::Binary { .. } | Framing::Parquet(_) => limits::check_memory(self.buffer.len()),
         }
     }
 
@@ -256,6 +270,10 @@ impl CopyFrom {
                 }
                 _ => self.consume_buffer(true)?,
             }
+            let has_lines = matches!(self.framing, Framing::Text(..) | Framing::Csv(..));
+            if has_lines && self.header_pending && !self.done {
+                self.read_header(b"", 1)?;
+            }
         }
         self.flush()?;
         self.writer.finish(&self.ctx).map_err(|(row, e)| self.at_row(row, e))
@@ -265,7 +283,11 @@ impl CopyFrom {
         let buffer = std::mem::take(&mut self.buffer);
         let result = self.consume(&buffer, at_end);
         self.buffer = buffer;
-        self.buffer.drain(..result?);
+        let taken = result?;
+        if taken > 0 {
+            self.buffer.drain(..taken);
+            self.long_line = LongLine::default();
+        }
         Ok(())
     }
 
@@ -301,6 +323,9 @@ impl CopyFrom {
             }
             Framing::Csv(records, Some(plain)) if records.is_at_start() => {
                 let rows = plain.find(input, rows_max);
+                if rows == 0 || records.take_plain().is_err() {
+                    return Ok(0);
+                }
                 (plain, rows)
             }
             _ => return Ok(0),
@@ -336,20 +361,15 @@ impl CopyFrom {
         let line = &input[..len];
         let first_line = self.line + 1;
         self.line += 1 + memchr::memchr_iter(b'\n', line).count() as u64;
+        limits::check_length(len).and_then(|()| utf8(line)).map_err(|e| self.at_line(e, first_line, None))?;
         if self.header_pending {
-            self.header_pending = false;
-            self.split(line).map_err(|e| self.at_line(e, first_line, Some(line)))?;
-            if self.options.header == Header::Match {
-                match_header(&self.fields, &self.sources, &self.options.null)
-                    .map_err(|e| self.at_line(e, first_line, Some(line)))?;
-            }
+            self.read_header(line, first_line)?;
             return Ok(Some(taken));
         }
         if line == b"\\." && self.options.format == CopyFormat::Text {
             self.done = true;
             return Ok(Some(taken));
         }
-        utf8(line).map_err(|e| self.at_line(e, first_line, None))?;
         self.split(line).map_err(|e| self.at_line(e, first_line, Some(line)))?;
         if self.fields.escaped {
             // The line is UTF-8; only escapes may have spoilt it.
@@ -377,6 +397,17 @@ impl CopyFrom {
         self.batch_bytes += taken + self.padding_bytes;
         self.flush_full()?;
         Ok(Some(taken))
+    }
+
+    /// Takes the first line; an empty input has an empty one.
+    fn read_header(&mut self, line: &[u8], number: u64) -> Result<()> {
+        self.header_pending = false;
+        if self.options.header == Header::Match {
+            self.split(line)
+                .and_then(|()| match_header(&self.fields, &self.sources, &self.options.null))
+                .map_err(|e| self.at_line(e, number, Some(line)))?;
+        }
+        Ok(())
     }
 
     fn split(&mut self, line: &[u8]) -> Result<()> {

@@ -14,6 +14,8 @@ mod foreign;
 mod format;
 mod from;
 mod load;
+mod long_line;
+mod newline;
 mod options;
 mod parquet_out;
 mod plain;

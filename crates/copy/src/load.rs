@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_parquet::{FileBytes, FileReader, Scan, Wanted, match_columns};
+use melba_parquet::{ColumnMatch, FileBytes, FileReader, Scan, Wanted, check_all_wanted, match_columns};
 use melba_types::{DbError, Result};
 
 use super::from::{BATCH_ROWS, CopyFrom};
@@ -41,7 +41,9 @@ impl CopyFrom {
         let file = FileReader::open(source)?;
         let wanted = self.sources.iter().map(|s| Wanted { at: 0, name: Arc::clone(&s.name), ty: s.ty, typmod: s.typmod });
         let mut wanted: Vec<Wanted> = wanted.collect();
-        match_columns(&file, &mut wanted, self.all_columns)
+        let matched = match_columns(&file, &mut wanted, ColumnMatch::NameOrPosition);
+        matched
+            .and_then(|_| if self.all_columns { check_all_wanted(&file, &wanted) } else { Ok(()) })
             .map_err(|e| e.hint("List the columns to be read in the COPY statement."))?;
         file.scan(Arc::clone(&self.ctx.session), &wanted)
     }

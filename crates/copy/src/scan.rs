@@ -8,6 +8,7 @@ use melba_types::{Batch, Column, Datum, DbError, Kind, Result, Severity, SqlStat
 
 use super::csv::Records;
 use super::from::{check_present, match_header, shown, split};
+use super::long_line::LongLine;
 use super::options::{CopyFormat, CopyOptions, Header};
 use super::plain::PlainLines;
 use super::text::{Line, Lines};
@@ -54,6 +55,7 @@ pub struct CopyScan {
     /// The input from `start` on is not read yet.
     buffer: Vec<u8>,
     start: usize,
+    long_line: LongLine,
     chunk: Vec<u8>,
     at_end: bool,
     fields: Fields,
@@ -98,7 +100,7 @@ impl CopyScan {
         let of_csv = |fields| PlainLines::of_csv(options.delimiter, (options.quote, options.escape), &options.null, fields);
         CopyScan {
             finder: match options.format {
-                CopyFormat::Csv => LineFinder::Csv(Records::default(), plain.filter(|_| !keeps_text).map(of_csv)),
+                CopyFormat::Csv => LineFinder::Csv(Records::new(), plain.filter(|_| !keeps_text).map(of_csv)),
                 _ => LineFinder::Text(Lines::new(), plain.map(of_text)),
             },
             encoding: options.text_encoding(&*session),
@@ -113,6 +115,7 @@ impl CopyScan {
             force_not_null,
             buffer: Vec::new(),
             start: 0,
+            long_line: LongLine::default(),
             chunk: vec![0; CHUNK_BYTES],
             at_end: false,
             fields: Fields::default(),
@@ -123,6 +126,17 @@ impl CopyScan {
             failure: None,
             batch_bytes: 0,
         }
+    }
+
+    /// The rows that files before were skipped of, by ON_ERROR ignore: REJECT_LIMIT is of all.
+    pub fn after(mut self, skipped: u64) -> CopyScan {
+        self.skipped = skipped;
+        self
+    }
+
+    /// Rows left out so far, as their data could not be read.
+    pub fn skipped(&self) -> u64 {
+        self.skipped
     }
 
     /// The next rows, `limit` at most; `None` at the end.
@@ -149,7 +163,9 @@ impl CopyScan {
                 }
                 None if self.at_end => {
                     self.done = true;
-                    self.report_skipped();
+                    if self.header_pending {
+                        self.read_header(b"", 1)?;
+                    }
                 }
                 None => self.fill(read)?,
             }
@@ -167,8 +183,11 @@ impl CopyScan {
     /// Reads more of the file.
     fn fill(&mut self, read: ReadBytes<'_>) -> Result<()> {
         limits::check()?;
-        self.buffer.drain(..self.start);
-        self.start = 0;
+        if self.start > 0 {
+            self.buffer.drain(..self.start);
+            (self.start, self.long_line) = (0, LongLine::default());
+        }
+        self.long_line.check(&self.buffer).map_err(|e| self.at_line(e, self.line + 1, None))?;
         let bytes = read(&mut self.chunk)?;
         self.at_end = bytes == 0;
         if self.encoding.is_plain() {
@@ -207,6 +226,9 @@ impl CopyScan {
             }
             LineFinder::Csv(records, Some(plain)) if records.is_at_start() => {
                 let rows = plain.find(input, rows_max);
+                if rows == 0 || records.take_plain().is_err() {
+                    return (0, 0);
+                }
                 (plain, rows)
             }
             _ => return (0, 0),
@@ -233,19 +255,16 @@ impl CopyScan {
         self.line += 1 + memchr::memchr_iter(b'\n', line).count() as u64;
         if !self.header_pending && line == b"\\." && self.options.format == CopyFormat::Text {
             (self.done, self.start) = (true, self.start + taken);
-            self.report_skipped();
             return Ok(Some((0, 0)));
         }
-        utf8(line).map_err(|e| self.at_line(e, first_line, None))?;
-        split(&self.options, line, &self.force_null, &self.force_not_null, &mut self.fields)
-            .map_err(|e| self.at_line(e, first_line, Some(line)))?;
-        if std::mem::take(&mut self.header_pending) {
-            if self.options.header == Header::Match {
-                let matched = match_header(&self.fields, &self.sources, &self.options.null);
-                matched.map_err(|e| self.at_line(e, first_line, Some(line)))?;
-            }
+        let checked = limits::check_length(len).and_then(|()| utf8(line));
+        checked.map_err(|e| self.at_line(e, first_line, None))?;
+        if self.header_pending {
+            self.read_header(line, first_line)?;
             return Ok(Some((0, taken)));
         }
+        split(&self.options, line, &self.force_null, &self.force_not_null, &mut self.fields)
+            .map_err(|e| self.at_line(e, first_line, Some(line)))?;
         if self.fields.escaped {
             // The line is UTF-8; only escapes may have spoilt it.
             for i in 0..self.fields.len() {
@@ -274,6 +293,17 @@ impl CopyScan {
         }
         check_present(&self.fields, &self.sources).map_err(|e| self.at_line(e, first_line, Some(line)))?;
         Ok(Some((1, taken)))
+    }
+
+    /// Takes the first line; an empty file has an empty one.
+    fn read_header(&mut self, line: &[u8], number: u64) -> Result<()> {
+        self.header_pending = false;
+        if self.options.header == Header::Match {
+            split(&self.options, line, &self.force_null, &self.force_not_null, &mut self.fields)
+                .and_then(|()| match_header(&self.fields, &self.sources, &self.options.null))
+                .map_err(|e| self.at_line(e, number, Some(line)))?;
+        }
+        Ok(())
     }
 
     /// Appends a field of the row to its column.
@@ -308,7 +338,8 @@ impl CopyScan {
         }
     }
 
-    fn report_skipped(&self) {
+    /// Tells the client how many rows were skipped, after the last file.
+    pub fn report_skipped(&self) {
         if self.skipped > 0 && !self.options.silent {
             let rows = if self.skipped == 1 { "row was" } else { "rows were" };
             self.notice(format!("{} {rows} skipped due to data type incompatibility", self.skipped), None);

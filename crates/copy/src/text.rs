@@ -1,7 +1,8 @@
 //! The text format: backslash escapes, one row a line.
 
-use melba_types::{Result, err};
+use melba_types::Result;
 
+use super::newline::Newlines;
 use super::{FieldKind, Fields};
 
 /// Splits one line (without its newline) into fields.
@@ -84,18 +85,9 @@ fn unescape(line: &[u8], at: usize, out: &mut Vec<u8>) -> usize {
     at + 1
 }
 
-/// The newline convention of the input, from its first line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Newline {
-    Unknown,
-    Lf,
-    Cr,
-    CrLf,
-}
-
 /// Finds lines in input that comes in pieces.
 pub(super) struct Lines {
-    newline: Newline,
+    newlines: Newlines,
     /// How far the buffer was searched.
     searched: usize,
 }
@@ -108,13 +100,13 @@ pub(super) struct Line {
 
 impl Lines {
     pub fn new() -> Lines {
-        Lines { newline: Newline::Unknown, searched: 0 }
+        Lines { newlines: Newlines::of_text(), searched: 0 }
     }
 
     /// The first whole line of `buffer`; at the end of the input, the rest.
     ///
     /// # Errors
-    /// 22P04 for a newline of another convention.
+    /// 22P04 for a newline unlike the first.
     pub fn next(&mut self, buffer: &[u8], at_end: bool) -> Result<Option<Line>> {
         let mut from = self.searched;
         while let Some(found) = memchr::memchr2(b'\n', b'\r', &buffer[from..]) {
@@ -125,21 +117,10 @@ impl Lines {
                 from = at + 1;
                 continue;
             }
-            let width = match (buffer[at], buffer.get(at + 1)) {
-                (b'\n', _) => 1,
-                (_, None) if !at_end => {
-                    self.searched = at;
-                    return Ok(None);
-                }
-                (_, Some(b'\n')) => 2,
-                _ => 1,
+            let Some(width) = self.newlines.width(buffer, at, at_end)? else {
+                self.searched = at;
+                return Ok(None);
             };
-            let seen = match (buffer[at], width) {
-                (b'\n', _) => Newline::Lf,
-                (_, 2) => Newline::CrLf,
-                _ => Newline::Cr,
-            };
-            self.accept(seen)?;
             self.searched = 0;
             return Ok(Some(Line { len: at, taken: at + width }));
         }
@@ -157,24 +138,8 @@ impl Lines {
     /// # Errors
     /// 22P04 when others ended differently.
     pub fn take_plain(&mut self) -> Result<()> {
-        self.accept(Newline::Lf)?;
+        self.newlines.take_plain()?;
         self.searched = 0;
-        Ok(())
-    }
-
-    fn accept(&mut self, seen: Newline) -> Result<()> {
-        match (self.newline, seen) {
-            (Newline::Unknown, _) => self.newline = seen,
-            (a, b) if a == b => {}
-            (_, Newline::Lf) => {
-                let error = err!(BAD_COPY_FILE_FORMAT, "literal newline found in data");
-                return Err(error.hint("Use \"\\n\" to represent newline."));
-            }
-            _ => {
-                let error = err!(BAD_COPY_FILE_FORMAT, "literal carriage return found in data");
-                return Err(error.hint("Use \"\\r\" to represent carriage return."));
-            }
-        }
         Ok(())
     }
 }

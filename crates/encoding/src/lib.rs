@@ -183,6 +183,18 @@ pub fn utf8(bytes: &[u8]) -> Result<&str> {
     }
 }
 
+/// Length of the whole characters at the start of a piece of UTF-8; the rest is the start of one.
+///
+/// # Errors
+/// 22021 for bytes that are no character, and for a zero byte.
+pub fn utf8_start(bytes: &[u8]) -> Result<usize> {
+    let whole = match std::str::from_utf8(bytes) {
+        Err(e) if e.error_len().is_none() => e.valid_up_to(),
+        _ => bytes.len(),
+    };
+    utf8(&bytes[..whole]).map(str::len)
+}
+
 fn shown(bytes: &[u8], width: usize) -> String {
     let shown: Vec<String> = bytes.iter().take(width).map(|b| format!("0x{b:02x}")).collect();
     shown.join(" ")

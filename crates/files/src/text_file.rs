@@ -64,7 +64,9 @@ impl TextFile {
     /// # Errors
     /// It is no text that can be read.
     pub fn recognize(path: &Path, beginning: &[u8], dialects: &Dialects) -> Result<TextFile> {
-        if let Some(refusal) = refusal(beginning) {
+        // A file without lines of JSON has no rows; CSV needs a first record.
+        let may_be_empty = dialects.is_json == Some(true);
+        if let Some(refusal) = refusal(beginning).filter(|_| !(may_be_empty && beginning.is_empty())) {
             return Err(refusal.to_owned());
         }
         let skipped = if beginning.starts_with(UTF8_MARK) { UTF8_MARK.len() } else { 0 };

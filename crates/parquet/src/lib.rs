@@ -38,7 +38,7 @@ pub use melba_types::DbError;
 
 pub use file_type::FileType;
 pub use mapping::{element_id, iceberg_type};
-pub use matching::match_columns;
+pub use matching::{ColumnMatch, check_all_wanted, match_columns};
 pub use prune::ColumnLimits;
 pub use reader::{FileColumn, FileReader, Scan, Wanted};
 pub use source::{FileBytes, SourceFile, SourceReader};

@@ -20,6 +20,17 @@ pub trait FileBytes: Send + Sync {
     /// # Errors
     /// Those of reading; `UnexpectedEof` beyond the end.
     fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()>;
+    /// Puts as much into the buffer as there is at an offset; 0 bytes only at the end.
+    ///
+    /// # Errors
+    /// Those of reading.
+    fn read_some(&self, offset: u64, out: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.len().saturating_sub(offset).min(out.len() as u64) as usize;
+        if bytes > 0 {
+            self.read_at(offset, &mut out[..bytes])?;
+        }
+        Ok(bytes)
+    }
     /// Bytes worth reading at once.
     fn read_ahead(&self) -> usize {
         64 << 10
@@ -68,7 +79,7 @@ impl ChunkReader for Chunks {
     }
 }
 
-/// Reads on from a place.
+/// Reads on from a place, to the end.
 pub struct SourceReader {
     source: Arc<dyn FileBytes>,
     next: u64,
@@ -85,12 +96,13 @@ impl SourceReader {
 impl Read for SourceReader {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         if self.at == self.buffer.len() {
-            let left = self.source.len().saturating_sub(self.next);
-            let wanted = out.len().max(self.source.read_ahead()) as u64;
-            self.buffer.resize(left.min(wanted) as usize, 0);
+            let mut buffer = std::mem::take(&mut self.buffer);
             self.at = 0;
-            self.source.read_at(self.next, &mut self.buffer)?;
-            self.next += self.buffer.len() as u64;
+            buffer.resize(out.len().max(self.source.read_ahead()), 0);
+            let bytes = self.source.read_some(self.next, &mut buffer)?;
+            buffer.truncate(bytes);
+            self.next += bytes as u64;
+            self.buffer = buffer;
         }
         let bytes = out.len().min(self.buffer.len() - self.at);
         out[..bytes].copy_from_slice(&self.buffer[self.at..self.at + bytes]);
@@ -112,5 +124,15 @@ impl FileBytes for SourceFile {
 
     fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         self.file.read_exact_at(out, offset)
+    }
+
+    /// Up to the end that the file has now: it may have grown, and files of the system are longer than they say (/proc).
+    fn read_some(&self, offset: u64, out: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.file.read_at(out, offset) {
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                read => return read,
+            }
+        }
     }
 }

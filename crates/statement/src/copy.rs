@@ -12,6 +12,7 @@ use melba_catalog::{Catalog, Relation, RelationKind, Storage, quote_ident, trigg
 use melba_copy::{CopiedColumn, CopyFormat, CopyFrom, CopyOptions, CopyTo, StoredObject};
 use melba_definition::lookup::Lookup;
 use melba_expression::{Evaluation, Expression, NoSubPlans, compile_for_table};
+use melba_fmgr::Session;
 use melba_objects::{ObjectReader, ObjectWriter};
 use melba_parquet::SourceFile;
 use melba_parse::nodes::strings;
@@ -27,6 +28,7 @@ use super::created_file;
 use super::outcome::{CopyIn, CopyOut, Outcome};
 use super::program::PipedProgram;
 use super::progress::{ProgressCommand, Running};
+use super::server_files;
 
 /// Bytes read from a file at a time.
 const FILE_CHUNK_BYTES: usize = 256 << 10;
@@ -243,6 +245,7 @@ fn copy_from(cx: &CopyEnvironment<'_>, s: &CopyStmt, options: CopyOptions) -> Re
     let width = columns.len();
     let (format, is_parquet) = (wire_format(&options), options.format == CopyFormat::Parquet);
     let writer = TableWriter::new(target, cx.tx.engine.clone());
+    let session = exec.session.clone();
     let mut copy = CopyFrom::new(exec, cx.tx.clone(), writer, columns, defaults, filter, options);
     copy.all_columns = s.attlist.is_empty();
     let mut copy = Watched::new(cx, copy, relation.oid, s);
@@ -259,17 +262,26 @@ fn copy_from(cx: &CopyEnvironment<'_>, s: &CopyStmt, options: CopyOptions) -> Re
         copy_from_object(&mut copy, &s.filename, is_parquet)?;
         return Ok(Outcome::Done { tag: format!("COPY {}", copy.copy.finish()?) });
     }
-    // The user names a file of the server's machine, not one of the database.
-    let mut file = fs::File::open(&s.filename).map_err(|e| file_error(&s.filename, "reading", &e))?;
-    let bytes = file.metadata().map_or(0, |file| file.len());
-    copy.running.set(BYTES_TOTAL, bytes as i64);
-    if is_parquet {
-        copy.copy.load(Arc::new(SourceFile { file, bytes }))?;
-        copy.running.set(BYTES_PROCESSED, bytes as i64);
-        return Ok(Outcome::Done { tag: format!("COPY {}", copy.copy.finish()?) });
-    }
-    feed_all(&mut copy, |chunk| file.read(chunk).map_err(|e| file_error(&s.filename, "reading", &e)))?;
+    copy_from_file(&mut copy, &*session, &s.filename, is_parquet)?;
     Ok(Outcome::Done { tag: format!("COPY {}", copy.copy.finish()?) })
+}
+
+fn copy_from_file(copy: &mut Watched<CopyFrom>, session: &dyn Session, name: &str, is_parquet: bool) -> Result<()> {
+    let failed = |e: std::io::Error| file_error(name, "reading", &e);
+    // The user names a file of the server's machine, not one of the database.
+    let mut file = fs::File::open(server_files::resolve(session, name)).map_err(failed)?;
+    let metadata = file.metadata().map_err(failed)?;
+    if metadata.is_dir() {
+        bail!(WRONG_OBJECT_TYPE, "\"{name}\" is a directory");
+    }
+    let bytes = metadata.len();
+    copy.running.set(BYTES_TOTAL, bytes as i64);
+    if !is_parquet {
+        return feed_all(copy, |chunk| file.read(chunk).map_err(failed));
+    }
+    copy.copy.load(Arc::new(SourceFile { file, bytes }))?;
+    copy.running.set(BYTES_PROCESSED, bytes as i64);
+    Ok(())
 }
 
 fn copy_from_object(copy: &mut Watched<CopyFrom>, url: &str, is_parquet: bool) -> Result<()> {

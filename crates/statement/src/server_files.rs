@@ -11,6 +11,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use melba_catalog::privileges::RoleUse;
+use melba_fmgr::Session;
 use melba_types::{Datum, DbError, Oid, Record, Result, SqlState, bail, err, oids};
 
 use super::context::StatementContext;
@@ -43,8 +44,8 @@ fn state(error: &io::Error) -> SqlState {
 }
 
 /// The path of a name: relative ones count from the data directory.
-pub(super) fn resolve(context: &StatementContext, name: &str) -> PathBuf {
-    Path::new(context.session.settings.lock().get("data_directory").as_text()).join(name)
+pub(super) fn resolve(session: &dyn Session, name: &str) -> PathBuf {
+    PathBuf::from(session.setting("data_directory").unwrap_or_default()).join(name)
 }
 
 pub(super) fn call_server_file(context: &StatementContext, source: &str, args: &[Datum]) -> Result<Datum> {

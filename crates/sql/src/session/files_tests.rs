@@ -286,6 +286,127 @@ fn bad_rows_of_a_foreign_table_may_be_left_out() {
 }
 
 #[test]
+fn skipped_rows_are_counted_over_all_files() {
+    let mut f = foreign(&[("a1.csv", "x\n1\n"), ("a2.csv", "2\ny\n"), ("a3.csv", "z\n3\n")]);
+    f.lines(&table(
+        "a (n int)",
+        "filename '@/a*.csv', format 'csv', on_error 'ignore', reject_limit '2', log_verbosity 'silent'",
+    ));
+    assert!(f.lines("select n from a").contains("skipped more than REJECT_LIMIT (2) rows"));
+    f.lines("alter foreign table a options (set reject_limit '3', drop log_verbosity)");
+    // One notice, at the end.
+    assert_eq!(f.server.query("select n from a"), "T D:1 D:2 D:3 N00000 C:SELECT 3 Z:I");
+}
+
+#[test]
+fn files_are_read_to_their_end() {
+    let long = "l".repeat(300_000);
+    let mut f =
+        foreign(&[("a.txt", "1\n2\n"), ("b.csv", "a\n1\n"), ("c.json", "{\"a\": 1}\n"), ("long.txt", &long), ("empty", "")]);
+    for (name, options) in
+        [("a", "filename 'file://@/a.txt'"), ("e", "filename '@/empty'"), ("j", "filename '@/empty', format 'json'")]
+    {
+        f.lines(&table(&format!("{name} (a int)"), options));
+    }
+    assert_eq!(f.lines("select sum(a) from a"), "3");
+    assert_eq!(f.lines("select a from read_csv('file://@/b.csv')"), "1");
+    assert_eq!(f.lines("select a from read_json('file://@/c.json')"), "1");
+    assert_eq!(f.lines("select count(*) from read_json('@/empty') as t(a int)"), "0");
+    f.lines(&table("l (t text)", "filename 'file://@/long.txt'"));
+    assert_eq!(f.lines("select length(t) from l"), "300000");
+    // The system says of this file that it is empty.
+    f.lines(&table("os (t text)", "filename '/proc/sys/kernel/ostype'"));
+    assert_eq!(f.lines("select t from os"), "Linux");
+    assert_eq!(f.lines("select coalesce(sum(a), -1) from e"), "-1");
+    assert_eq!(f.lines("select coalesce(sum(a), -1) from j"), "-1");
+    f.lines("alter foreign table e options (set filename '/dev/null')");
+    assert_eq!(f.lines("select count(*) from e"), "0");
+    f.lines("alter foreign table e options (add header 'match')");
+    assert!(f.lines("select a from e").contains("column name mismatch in header line field 1: got \"\", expected \"a\""));
+    f.lines("alter foreign table e add column b int");
+    assert!(f.lines("select a from e").contains("wrong number of fields in header line: got 1, expected 2"));
+    f.lines("create table t (a int)");
+    assert!(f.lines("copy t from '/dev/null' (format csv, header match)").contains("got null value (\"\"), expected \"a\""));
+    assert_eq!(f.lines("copy t from '/dev/null' (format csv, header)"), "COPY 0");
+    for statement in ["copy t from '@'", "select * from read_csv('@')"] {
+        assert_eq!(f.lines(statement), "ERROR 42809: \"@\" is a directory");
+    }
+}
+
+#[test]
+fn all_lines_of_a_file_end_alike() {
+    let mut f =
+        foreign(&[("a", "1,a\r\n2,b\n"), ("b", "1,a\n2,b\r\n"), ("c", "1,a\r2,b\r\n3,c"), ("d", "1,\"a\n\r\"\r\n2,b\r\n3,c")]);
+    f.lines("create table t (n int, t text)");
+    f.lines(&table("f (n int, t text)", "filename '@/d', format 'csv'"));
+    assert_eq!(f.lines("select count(*) from f"), "3");
+    for (name, what) in [("a", "newline"), ("b", "carriage return"), ("c", "newline")] {
+        let error = format!("22P04: unquoted {what} found in data");
+        let said = f.lines(&format!("copy t from '@/{name}' csv"));
+        assert!(said.contains(&error), "{name}: {said}");
+        f.lines(&format!("alter foreign table f options (set filename '@/{name}')"));
+        let said = f.lines("select n from f");
+        assert!(said.contains(&error), "{name}: {said}");
+    }
+    // The header's end counts.
+    let said = f.lines("copy t from '@/a' (format csv, header)");
+    assert!(said.contains("unquoted newline"), "{said}");
+}
+
+#[test]
+fn a_line_without_end_is_checked_as_it_grows() {
+    let mut f = foreign(&[]);
+    f.lines(&table("z (t text)", "filename '/dev/zero'"));
+    f.lines("create table t (t text)");
+    for statement in ["select * from z", "copy t from '/dev/zero'", "copy t from '/dev/zero' csv"] {
+        let said = f.lines(statement);
+        assert!(said.contains("invalid byte sequence for encoding \"UTF8\": 0x00"), "{statement}: {said}");
+    }
+    // A character that chunks are cut in.
+    let wide = format!("a{}\n", "\u{e4}".repeat(400_000));
+    fs::write(f.path().join("wide"), wide).unwrap();
+    f.lines("alter foreign table z options (set filename '@/wide')");
+    assert_eq!(f.lines("select length(t) from z"), "400001");
+    assert_eq!(f.lines("copy t from '@/wide'"), "COPY 1");
+}
+
+#[test]
+fn columns_of_foreign_parquet_files_are_never_found_by_position() {
+    let mut f = foreign(&[("a1.csv", "x,y\n1,2\n"), ("a2.csv", "p,q\n3,4\n")]);
+    f.lines("copy (select 1 as x, 2 as y) to '@/xy1.parquet' (format parquet)");
+    f.lines("copy (select 3 as p, 4 as q) to '@/xy2.parquet' (format parquet)");
+    f.lines(&table("xy (x int, y int)", "filename '@/xy*.parquet', format 'parquet'"));
+    f.lines(&table("two (x int, y int)", "filename '@/xy2.parquet', format 'parquet'"));
+    for query in [
+        "select x from xy offset 1",
+        "select x from two",
+        "select x from read_parquet('@/xy*.parquet') offset 1",
+        "select x from read_csv('@/a*.csv') offset 1",
+    ] {
+        let said = f.lines(query);
+        assert!(said.contains("22P04") && said.contains("has no column \"x\""), "{query}: {said}");
+    }
+    // Names that are given to the columns of a file which has others.
+    assert_eq!(f.lines("select b from read_parquet('@/xy*.parquet') as t(a int, b int)"), "2\n4");
+    assert_eq!(f.lines("select b from read_csv('@/a*.csv') as t(a int, b int)"), "2\n4");
+}
+
+#[test]
+fn patterns_follow_links_but_not_in_circles() {
+    let mut f = foreign(&[]);
+    fs::create_dir_all(f.path().join("d/e")).unwrap();
+    fs::write(f.path().join("d/e/a.csv"), "1\n").unwrap();
+    std::os::unix::fs::symlink(f.path().join("d/e"), f.path().join("d/f")).unwrap();
+    std::os::unix::fs::symlink(f.path().join("d"), f.path().join("d/self")).unwrap();
+    f.lines(&table("a (n int)", "filename '@/d/*/*.csv'"));
+    assert_eq!(f.lines("select n from a"), "1\n1");
+    f.lines("alter foreign table a options (set filename '@/d/*/*/*/*.csv')");
+    assert!(f.lines("select n from a").contains("58P01"));
+    f.lines("alter foreign table a options (set filename '@/d/self/e/*.csv')");
+    assert_eq!(f.lines("select n from a"), "1");
+}
+
+#[test]
 fn columns_of_foreign_tables_may_force_nulls() {
     let mut f = foreign(&[("a.csv", "NULL,\"NULL\",NULL\n")]);
     f.lines(&table(

@@ -14,7 +14,7 @@ use melba_catalog::privileges::RoleUse;
 use melba_copy::{COLUMN_OPTIONS, CopyOptions, CopyScan, ForeignFile, ForeignFormat, InputColumn, TABLE_OPTIONS, flag};
 use melba_files::Dialects;
 use melba_fmgr::{FileRequest, FileRows, FileTable, RowColumn, Session};
-use melba_parquet::SourceReader;
+use melba_parquet::{ColumnMatch, SourceReader};
 use melba_types::{Batch, Datum, DbError, Oid, Result, SqlState, bail, err};
 
 use super::super::context::StatementContext;
@@ -120,15 +120,15 @@ fn invalid_option(state: SqlState, name: &str, valid: &[&str]) -> DbError {
 pub fn open(session: Arc<dyn Session>, table: &FileTable, request: FileRequest) -> Result<Box<dyn FileRows>> {
     let named: Vec<_> = request.columns.iter().zip(&table.column_options).map(|(c, options)| (&*c.name, &options[..])).collect();
     let ForeignFile { filename, format } = ForeignFile::new(&table.options, &named)?;
-    let names = expand_some(&filename)?;
+    let names = expand_some(&*session, &filename)?;
     Ok(match format {
-        ForeignFormat::Parquet => open_parquet(session, names, request)?,
+        ForeignFormat::Parquet => open_parquet(session, names, request, ColumnMatch::Name)?,
         ForeignFormat::Json => {
             let dialects = Dialects { is_json: Some(true), ..Dialects::default() };
             text::open(session, dialects, names, request)?
         }
         ForeignFormat::Lines(options) => {
-            Box::new(CopiedRows { session, table: table.name.clone(), options, names, request, open: None })
+            Box::new(CopiedRows { session, table: table.name.clone(), options, names, request, open: None, skipped: 0 })
         }
     })
 }
@@ -142,6 +142,8 @@ struct CopiedRows {
     names: VecDeque<String>,
     request: FileRequest,
     open: Option<(SourceReader, CopyScan)>,
+    /// Rows of the files before the open one.
+    skipped: u64,
 }
 
 fn read(file: &mut SourceReader, out: &mut [u8]) -> Result<usize> {
@@ -153,11 +155,12 @@ fn read(file: &mut SourceReader, out: &mut [u8]) -> Result<usize> {
 
 impl CopiedRows {
     fn begin(&self, name: &str) -> Result<(SourceReader, CopyScan)> {
-        let file = SourceReader::new(open_bytes(name)?, 0);
+        let file = SourceReader::new(open_bytes(&*self.session, name)?, 0);
         let source = |(at, c): (usize, &RowColumn)| InputColumn { at, name: c.name.clone(), ty: c.ty, typmod: c.typmod };
         let sources = self.request.columns.iter().enumerate().map(source).collect();
         let (session, options) = (Arc::clone(&self.session), (*self.options).clone());
-        Ok((file, CopyScan::new(session, self.table.clone(), options, sources, &self.request.needed)))
+        let scan = CopyScan::new(session, self.table.clone(), options, sources, &self.request.needed);
+        Ok((file, scan.after(self.skipped)))
     }
 }
 
@@ -167,6 +170,10 @@ impl FileRows for CopiedRows {
             if let Some((file, scan)) = &mut self.open {
                 if let Some(batch) = scan.next(&mut |out: &mut [u8]| read(file, out), limit)? {
                     return Ok(Some(batch));
+                }
+                self.skipped = scan.skipped();
+                if self.names.is_empty() {
+                    scan.report_skipped();
                 }
                 self.open = None;
             }

@@ -7,7 +7,7 @@ mod text;
 
 use std::collections::VecDeque;
 use std::fs;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,11 +15,12 @@ use melba_catalog::privileges::RoleUse;
 use melba_copy::StoredObject;
 use melba_fmgr::{FileRequest, FileRows, NamedFiles, RowColumn, Session};
 use melba_objects::ObjectReader;
-use melba_parquet::{ColumnLimits, FileBytes, FileReader, Scan, SourceFile, Wanted, match_columns};
-use melba_types::{Batch, Datum, Oid, Result, err};
+use melba_parquet::{ColumnLimits, ColumnMatch, FileBytes, FileReader, Scan, SourceFile, Wanted, match_columns};
+use melba_types::{Batch, Datum, DbError, Oid, Result, err, limits};
 
 use super::context::StatementContext;
 use super::copy::file_error;
+use super::server_files;
 
 pub(super) use foreign::{file_validator, libpq_validator};
 
@@ -37,9 +38,9 @@ pub(super) fn columns(context: &StatementContext, source: &str, args: &[Datum]) 
         return text::columns(context, source, args);
     }
     let pattern = pattern(args)?;
-    let names = expand(pattern)?;
+    let names = expand(context, pattern)?;
     let Some(first) = names.front() else { return Err(no_file(pattern)) };
-    let file = open_file(first)?;
+    let file = open_file(context, first)?;
     let noted = file.noted_types();
     let mut columns = Vec::with_capacity(noted.len());
     for (at, noted) in noted.into_iter().enumerate() {
@@ -80,24 +81,30 @@ pub(super) fn open(session: Arc<dyn Session>, request: FileRequest) -> Result<Bo
     };
     check_role(&*session, source)?;
     let pattern = pattern(args)?;
+    let names = expand_some(&*session, pattern)?;
     match source.as_str() {
-        "read_parquet" => open_parquet(session, expand_some(pattern)?, request),
-        _ => text::open(session, text::dialects(source, args)?, expand_some(pattern)?, request),
+        "read_parquet" => open_parquet(session, names, request, ColumnMatch::NameOrPosition),
+        _ => text::open(session, text::dialects(source, args)?, names, request),
     }
 }
 
-fn open_parquet(session: Arc<dyn Session>, names: VecDeque<String>, request: FileRequest) -> Result<Box<dyn FileRows>> {
+fn open_parquet(
+    session: Arc<dyn Session>,
+    names: VecDeque<String>,
+    request: FileRequest,
+    how: ColumnMatch,
+) -> Result<Box<dyn FileRows>> {
     let wanted = |c: &RowColumn| Wanted { at: 0, name: Arc::clone(&c.name), ty: c.ty, typmod: c.typmod };
     let wanted = request.columns.iter().map(wanted).collect();
-    Ok(Box::new(ParquetRows { session, names, wanted, request, scan: None }))
+    Ok(Box::new(ParquetRows { session, names, wanted, how, request, scan: None }))
 }
 
 /// The files that a pattern names.
 ///
 /// # Errors
 /// 58P01 when there is none.
-fn expand_some(pattern: &str) -> Result<VecDeque<String>> {
-    let names = expand(pattern)?;
+fn expand_some(session: &dyn Session, pattern: &str) -> Result<VecDeque<String>> {
+    let names = expand(session, pattern)?;
     if names.is_empty() { Err(no_file(pattern)) } else { Ok(names) }
 }
 
@@ -109,7 +116,7 @@ fn pattern(args: &[Datum]) -> Result<&str> {
     }
 }
 
-fn no_file(pattern: &str) -> melba_types::DbError {
+fn no_file(pattern: &str) -> DbError {
     err!(UNDEFINED_FILE, "no file matches \"{pattern}\"")
 }
 
@@ -119,15 +126,17 @@ struct ParquetRows {
     /// Files to come.
     names: VecDeque<String>,
     wanted: Vec<Wanted>,
+    /// How the columns of the next file are found.
+    how: ColumnMatch,
     request: FileRequest,
     scan: Option<(String, Scan)>,
 }
 
 impl ParquetRows {
-    fn begin(&self, name: &str) -> Result<Scan> {
-        let file = open_file(name)?;
+    fn begin(&mut self, name: &str) -> Result<Scan> {
+        let file = open_file(&*self.session, name)?;
         let mut wanted = self.wanted.clone();
-        match_columns(&file, &mut wanted, false).map_err(|e| within(e, name))?;
+        self.how = match_columns(&file, &mut wanted, self.how).map_err(|e| within(e, name))?;
         let needed: Vec<Wanted> = self.request.needed.iter().map(|at| wanted[*at].clone()).collect();
         let limits = self.request.bounds.iter().filter_map(|bound| {
             // The bounds are of the columns' types, whose values are the file's only where they are the natural ones: a type modifier
@@ -164,33 +173,35 @@ impl FileRows for ParquetRows {
 }
 
 /// An error of a file, with its name.
-fn within(error: melba_types::DbError, name: &str) -> melba_types::DbError {
+fn within(error: DbError, name: &str) -> DbError {
     error.within(format!("file \"{name}\""))
 }
 
-fn open_file(name: &str) -> Result<FileReader> {
-    FileReader::open(open_bytes(name)?).map_err(|e| within(e, name))
+fn open_file(session: &dyn Session, name: &str) -> Result<FileReader> {
+    FileReader::open(open_bytes(session, name)?).map_err(|e| within(e, name))
 }
 
-fn open_bytes(name: &str) -> Result<Arc<dyn FileBytes>> {
+fn open_bytes(session: &dyn Session, name: &str) -> Result<Arc<dyn FileBytes>> {
     if melba_objects::is_url(name) {
         return Ok(Arc::new(StoredObject(ObjectReader::open(name)?)));
     }
     // To open a FIFO would wait for its writer.
-    let file = fs::OpenOptions::new().read(true).custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32).open(name);
+    let mut options = fs::OpenOptions::new();
+    options.read(true).custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32);
+    let file = options.open(server_files::resolve(session, name));
     let file = file.map_err(|e| file_error(name, "reading", &e))?;
     let metadata = file.metadata().map_err(|e| file_error(name, "reading", &e))?;
     if metadata.is_dir() {
         return Err(err!(WRONG_OBJECT_TYPE, "\"{name}\" is a directory"));
     }
-    if !metadata.is_file() {
+    if !metadata.is_file() && !metadata.file_type().is_char_device() {
         return Err(err!(WRONG_OBJECT_TYPE, "\"{name}\" is not a regular file"));
     }
     Ok(Arc::new(SourceFile { file, bytes: metadata.len() }))
 }
 
 /// The files that a pattern names, in order: a name without `*` and `?` is itself.
-fn expand(pattern: &str) -> Result<VecDeque<String>> {
+fn expand(session: &dyn Session, pattern: &str) -> Result<VecDeque<String>> {
     let Some(wild) = pattern.find(['*', '?']) else { return Ok(VecDeque::from([pattern.to_owned()])) };
     let folder = pattern[..wild].rfind('/').map_or("", |end| &pattern[..=end]);
     let rest = &pattern[folder.len()..];
@@ -198,35 +209,59 @@ fn expand(pattern: &str) -> Result<VecDeque<String>> {
         let below = |url: &String| url.strip_prefix(folder).is_some_and(|path| path_matches(rest, path));
         melba_objects::list(folder)?.into_iter().filter(below).collect()
     } else {
-        let mut found = Vec::new();
-        walk(Path::new(if folder.is_empty() { "." } else { folder }), rest, &mut found)?;
-        found.into_iter().map(|path| path.display().to_string()).collect()
+        let mut walk = Walk { found: Vec::new(), above: Vec::new() };
+        let folder = server_files::resolve(session, folder);
+        walk.enter(if folder.as_os_str().is_empty() { Path::new(".") } else { &folder }, rest)?;
+        walk.found.into_iter().map(|path| path.display().to_string()).collect()
     };
     if names.len() > FILES_MAX {
-        return Err(err!(PROGRAM_LIMIT_EXCEEDED, "\"{pattern}\" names more than {FILES_MAX} files"));
+        return Err(too_many_files());
     }
     names.sort();
     Ok(names.into())
 }
 
-/// Adds the files below a folder whose paths match.
-fn walk(folder: &Path, pattern: &str, found: &mut Vec<PathBuf>) -> Result<()> {
-    let (part, rest) = pattern.split_once('/').map_or((pattern, None), |(part, rest)| (part, Some(rest)));
-    let failed = |e: std::io::Error| file_error(&folder.display().to_string(), "reading", &e);
-    for entry in fs::read_dir(folder).map_err(failed)? {
-        melba_types::limits::check_interrupt()?;
-        let entry = entry.map_err(failed)?;
-        let name = entry.file_name();
-        if !name.to_str().is_some_and(|name| name_matches(part.as_bytes(), name.as_bytes())) {
-            continue;
+fn too_many_files() -> DbError {
+    err!(PROGRAM_LIMIT_EXCEEDED, "a pattern names more than {FILES_MAX} files")
+}
+
+/// Files whose paths match a pattern.
+struct Walk {
+    found: Vec<PathBuf>,
+    /// The folders on the way to the present one, by device and number.
+    above: Vec<(u64, u64)>,
+}
+
+impl Walk {
+    /// Adds the files below a folder that match.
+    fn enter(&mut self, folder: &Path, pattern: &str) -> Result<()> {
+        let failed = |e: std::io::Error| file_error(&folder.display().to_string(), "reading", &e);
+        let metadata = fs::metadata(folder).map_err(failed)?;
+        self.above.push((metadata.dev(), metadata.ino()));
+        let (part, rest) = pattern.split_once('/').map_or((pattern, None), |(part, rest)| (part, Some(rest)));
+        for entry in fs::read_dir(folder).map_err(failed)? {
+            limits::check_interrupt()?;
+            let entry = entry.map_err(failed)?;
+            let name = entry.file_name();
+            if !name.to_str().is_some_and(|name| name_matches(part.as_bytes(), name.as_bytes())) {
+                continue;
+            }
+            // Links are followed. One that is gone is no file.
+            let Ok(metadata) = fs::metadata(entry.path()) else { continue };
+            match rest {
+                // A link to a folder above leads round in circles, unless the pattern names it.
+                Some(_) if part.contains(['*', '?']) && self.above.contains(&(metadata.dev(), metadata.ino())) => {}
+                Some(rest) if metadata.is_dir() => self.enter(&entry.path(), rest)?,
+                None if metadata.is_file() => self.found.push(entry.path()),
+                _ => {}
+            }
+            if self.found.len() > FILES_MAX {
+                return Err(too_many_files());
+            }
         }
-        match rest {
-            Some(rest) if entry.path().is_dir() => walk(&entry.path(), rest, found)?,
-            None if entry.path().is_file() => found.push(entry.path()),
-            _ => {}
-        }
+        self.above.pop();
+        Ok(())
     }
-    Ok(())
 }
 
 fn path_matches(pattern: &str, path: &str) -> bool {

@@ -12,7 +12,7 @@ use melba_encoding::utf8;
 use melba_files::json::{JsonLines, Value};
 use melba_files::{BEGINNING_BYTES, CsvRows, Dialects, Form, Guess, TextFile, TextKind, check_columns, names};
 use melba_fmgr::{FileRequest, FileRows, RowColumn, Session, io as values, lookup};
-use melba_parquet::SourceReader;
+use melba_parquet::{ColumnMatch, SourceReader};
 use melba_types::{Batch, Column, Datum, DbError, Kind, Oid, Result, err, limits, oids};
 use parking_lot::Mutex;
 
@@ -32,8 +32,8 @@ pub(super) fn columns(context: &StatementContext, source: &str, args: &[Datum]) 
     let pattern = pattern(args)?;
     let mut columns: Vec<(String, Guess)> = Vec::new();
     let mut is_first = true;
-    for name in expand(pattern)? {
-        let input = Input::open(&name, &dialects)?;
+    for name in expand(context, pattern)? {
+        let input = Input::open(context, &name, &dialects)?;
         let surveyed = input.file.survey(input.reader).map_err(|e| input.failure.said(&name, e))?;
         for (title, guess) in surveyed {
             // Two columns of CSV may have the same title.
@@ -95,6 +95,7 @@ pub(super) fn open(
         needed,
         open: None,
         keys: HashMap::new(),
+        how: ColumnMatch::NameOrPosition,
         bytes: 0,
     }))
 }
@@ -133,9 +134,9 @@ struct Input {
 }
 
 impl Input {
-    fn open(name: &str, dialects: &Dialects) -> Result<Input> {
+    fn open(session: &dyn Session, name: &str, dialects: &Dialects) -> Result<Input> {
         let failure = Failure::default();
-        let bytes = open_bytes(name)?;
+        let bytes = open_bytes(session, name)?;
         let watched = |start| WatchedReader { reader: SourceReader::new(Arc::clone(&bytes), start), failure: failure.clone() };
         let mut beginning = Vec::new();
         watched(0).take(BEGINNING_BYTES).read_to_end(&mut beginning).map_err(|e| failure.said(name, e.to_string()))?;
@@ -217,6 +218,8 @@ struct TextRows {
     open: Option<OpenFile>,
     /// Places among the needed columns, by the keys of objects.
     keys: HashMap<String, Option<usize>>,
+    /// How the columns of the next file of CSV are found.
+    how: ColumnMatch,
     /// Of the last batch.
     bytes: usize,
 }
@@ -235,8 +238,8 @@ enum Rows {
 }
 
 impl TextRows {
-    fn begin(&self, name: String) -> Result<OpenFile> {
-        let Input { file, reader, failure } = Input::open(&name, &self.dialects)?;
+    fn begin(&mut self, name: String) -> Result<OpenFile> {
+        let Input { file, reader, failure } = Input::open(&*self.session, &name, &self.dialects)?;
         let rows = match &file.kind {
             TextKind::Json => Rows::Json(JsonLines::new(reader)),
             TextKind::Csv { dialect, has_header } => {
@@ -248,13 +251,18 @@ impl TextRows {
         Ok(OpenFile { name, file, rows, failure })
     }
 
-    /// Where the needed columns are in a file, by their names; by position when it has none of the names, and as many columns.
-    fn places(&self, titles: &[String]) -> Result<Vec<usize>> {
+    /// Where the needed columns are in a file, by their names; by position when it has none of the names, and as many columns, unless
+    /// an earlier file had names.
+    fn places(&mut self, titles: &[String]) -> Result<Vec<usize>> {
         let named = names::columns(titles.iter().map(String::as_str));
         let place =
             |name: &str| named.iter().position(|known| known == name).or_else(|| titles.iter().position(|title| title == name));
         let places: Vec<Option<usize>> = self.columns.iter().map(|c| place(&c.name)).collect();
-        let by_position = places.iter().all(Option::is_none) && places.len() == titles.len();
+        let may_be = self.how == ColumnMatch::NameOrPosition && places.len() == titles.len();
+        let by_position = may_be && places.iter().all(Option::is_none);
+        if !by_position {
+            self.how = ColumnMatch::Name;
+        }
         let of = |needed: &NeededColumn| match places[needed.input.at] {
             _ if by_position => Ok(needed.input.at),
             Some(place) => Ok(place),
