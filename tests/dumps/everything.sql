@@ -334,6 +334,9 @@ create view app.twice_named (a, b) as with q (x, y) as (select 1, 2) select * fr
 create view app.whole as select row_to_json(j) as r from (app.left_side natural full join app.right_side) as j;
 create view app.by_key as select id, note, count(x) from app.left_side group by id;
 create view app.over_by_key as select note from app.by_key where id > 0;
+create materialized view app.kept_by_key as select id, note, count(x) from app.left_side group by id;
+create materialized view app.over_over_by_key as select note from app.over_by_key;
+create function app.noted(int) returns text return (select note from app.left_side where id = $1 group by id);
 
 -- conversions, and an object that depends on an extension
 create conversion app.latin for 'LATIN1' to 'UTF8' from iso8859_1_to_utf8;

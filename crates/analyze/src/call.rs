@@ -10,12 +10,15 @@ use super::coerce::{CoercionContext, How};
 use super::context::Context;
 use super::functions::{FunctionCandidate, Resolved, WantedFunction, call_error};
 use super::scope::ExprKind;
-use super::{aggregate, coerce, field, nodes, operators, polymorphic, window};
+use super::{aggregate, coerce, field, nodes, operators, polymorphic, row, window};
 use melba_tree::*;
 
 const ARGUMENTS_MAX: usize = 100;
 
 pub fn function_call<'p>(analyzer: &mut Analyzer<'_, 'p>, n: &'p pb::FuncCall) -> Result<Expr> {
+    if row::is_named_row(analyzer.cx(), n) {
+        return row::named_row(analyzer, n);
+    }
     routine_call(analyzer, n, false)
 }
 

@@ -37,6 +37,11 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// Whether this may be a context of stored text: names without a schema are the system's or temporary ones.
+    pub fn is_stored(&self) -> bool {
+        self.search_path.iter().all(|namespace| *namespace == classes::PG_CATALOG || *namespace == self.temp_namespace)
+    }
+
     /// The context in which a function's body is analyzed: names in one that was analyzed when it was created are qualified.
     pub fn of_body(&self, function: &Function) -> Context<'a> {
         if function.sql_body.is_some() { self.stored() } else { Context { ..*self } }

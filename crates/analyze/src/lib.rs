@@ -55,7 +55,7 @@ mod params;
 mod polymorphic;
 mod range_columns;
 mod range_function;
-mod record;
+pub mod record;
 mod returning;
 mod rewrite;
 mod rewrite_action;

@@ -1,5 +1,7 @@
 //! The origin of a value of type record, as PostgreSQL's expandRecordVariable finds it.
 
+use std::sync::Arc;
+
 use melba_tree::{Cte, Expr, OutputColumn, Query, RangeEntry, RangeKind};
 use melba_types::oids;
 
@@ -55,4 +57,13 @@ pub fn origin<'q>(mut scopes: Vec<Names<'q>>, mut value: &'q Expr) -> Option<Rec
 /// Whether a value is a record whose columns, if they are needed, are those of another value.
 pub fn is_record_reference(value: &Expr) -> bool {
     matches!(value, Expr::Var(v) if v.column != 0) && value.ty() == oids::RECORD
+}
+
+/// The names of the fields of a record, where its origin has them. `levels`: the queries around the value, the innermost last.
+pub fn field_names(levels: &[&Query], value: &Expr) -> Option<Vec<Arc<str>>> {
+    match origin(levels.iter().map(|query| Names::of_query(query)).collect(), value)? {
+        RecordOrigin::Expr(Expr::Row(row)) => Some(row.names),
+        RecordOrigin::Row(columns) => Some(columns.iter().map(|c| c.name.clone()).collect()),
+        RecordOrigin::Expr(_) => None,
+    }
 }

@@ -1,9 +1,10 @@
 //! ROW(...).
 
 use melba_types::{Result, err, oids};
-use pg_query::protobuf as pb;
+use pg_query::{NodeEnum, protobuf as pb};
 
 use super::analyzer::Analyzer;
+use super::context::Context;
 use super::nodes;
 use melba_tree::*;
 
@@ -30,4 +31,22 @@ pub fn row_expression<'p>(analyzer: &mut Analyzer<'_, 'p>, n: &'p pb::RowExpr, a
     let explicit = n.row_format == pb::CoercionForm::CoerceExplicitCall as i32;
     let location = n.location;
     Ok(Expr::Row(Box::new(RowExpr { fields, names, ty: oids::RECORD, explicit, location })))
+}
+
+/// Whether a call in a stored text is a row of named fields, `pg_catalog."row"(name => value, ...)`: the row of a join, as it was when the text was
+/// stored.
+pub fn is_named_row(cx: &Context<'_>, n: &pb::FuncCall) -> bool {
+    let is_named = |arg: &pb::Node| matches!(arg.node, Some(NodeEnum::NamedArgExpr(_)));
+    cx.is_stored() && nodes::strings(&n.funcname)[..] == ["pg_catalog", "row"] && n.args.iter().all(is_named)
+}
+
+pub fn named_row<'p>(analyzer: &mut Analyzer<'_, 'p>, n: &'p pb::FuncCall) -> Result<Expr> {
+    let (mut fields, mut names) = (Vec::with_capacity(n.args.len()), Vec::with_capacity(n.args.len()));
+    for arg in &n.args {
+        if let Some(NodeEnum::NamedArgExpr(named)) = &arg.node {
+            fields.push(analyzer.boxed(&named.arg)?);
+            names.push(named.name.as_str().into());
+        }
+    }
+    Ok(Expr::Row(Box::new(RowExpr { fields, names, ty: oids::RECORD, explicit: false, location: n.location })))
 }

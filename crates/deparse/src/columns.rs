@@ -57,6 +57,38 @@ impl Printer<'_> {
         columns.filter(|c| !c.is_dropped && *c.name == *name).count()
     }
 
+    /// Whether a query inside this one that mentions the merged column of a join would take its bare name for a column of its own, or one inside that.
+    fn is_captured(&self, query: &Query, join: usize, column: i16, name: &str) -> bool {
+        let is_var = |e: &Expr, level: usize| match e {
+            Expr::Var(v) => (v.levels_up, v.entry, v.column) == (level, join, column),
+            _ => false,
+        };
+        any_inner(query, 0, &mut |inner, level| {
+            let mut mentioned = false;
+            inner.visit(level, &mut |e, level| {
+                mentioned |= is_var(e, level);
+                !mentioned
+            });
+            mentioned && self.visible(inner, name) > 0
+        })
+    }
+
+    /// The alias of the merged columns of JOIN ... USING: the given one, or one that is needed because the bare name of a merged
+    /// column, which has no column behind it, would not be the only one.
+    pub(super) fn alias_of_using(&self, query: &Query, join: usize) -> Option<Arc<str>> {
+        let entry = query.range_table.get(join)?;
+        let RangeKind::Join { merged, using_columns, using_alias, .. } = &entry.kind else { return None };
+        let bare = merged.iter().zip(&entry.columns).enumerate().take(*using_columns);
+        let mut bare = bare.filter(|(_, (from, _))| !matches!(from, Expr::Var(_)));
+        let is_unclear =
+            |at: usize, name: &str| self.visible(query, name) > 1 || self.is_captured(query, join, at as i16 + 1, name);
+        if using_alias.is_some() || !bare.any(|(at, (_, column))| is_unclear(at, &column.name)) {
+            return using_alias.clone();
+        }
+        let depth = self.levels.len();
+        Some(if depth == 0 { format!("merged_{join}") } else { format!("merged_{depth}_{join}") }.into())
+    }
+
     fn item_columns(&self, item: &FromItem, query: &Query) -> Vec<TextColumn> {
         match item {
             FromItem::Range(entry) => self.entry_columns(query, *entry),
@@ -177,6 +209,11 @@ impl Printer<'_> {
         }
     }
 
+    /// Whether an expression is printed as the row of a join, `j.*`.
+    pub(super) fn is_row_of_join(&self, e: &Expr) -> bool {
+        !self.oids && matches!(e, Expr::Row(row) if self.whole_row_of_join(row).is_some())
+    }
+
     /// The alias of a join whose whole row, with its names, an expression is.
     pub(super) fn whole_row_of_join(&self, row: &RowExpr) -> Option<Arc<str>> {
         let Some(Expr::Var(first)) = row.fields.first().filter(|_| row.ty == oids::RECORD && !row.explicit) else { return None };
@@ -197,7 +234,7 @@ impl Printer<'_> {
         // The row of an alias for the columns of USING.
         let joins = query.range_table.iter().enumerate();
         let using = joins.filter_map(|(at, join)| match &join.kind {
-            RangeKind::Join { merged, using_columns, using_alias: Some(_), .. } => {
+            RangeKind::Join { merged, using_columns, using_alias: Some(_), .. } if join.alias.is_none() => {
                 Some((at, merged, join.columns.get(..*using_columns)?))
             }
             _ => None,
@@ -295,25 +332,10 @@ fn named_by_relation(entry: &RangeEntry) -> bool {
     }
 }
 
-/// Whether an expression of the query mentions a column of an entry that is in these places, other than by the whole row.
+/// Whether an expression of the query mentions a column of an entry that is in these places.
 fn mentions(query: &Query, at: usize, places: &HashSet<usize>) -> bool {
-    let columns = &query.range_table[at].columns;
-    let is_field = |field: &Expr, place: usize, level: usize| match field {
-        Expr::Var(v) => (v.levels_up, v.entry, v.column) == (level, at, place as i16 + 1),
-        _ => false,
-    };
-    let is_whole = |row: &RowExpr, level: usize| {
-        columns.len() == row.names.len()
-            && columns.iter().zip(&row.names).all(|(column, name)| column.name == *name)
-            && row.fields.iter().enumerate().all(|(place, field)| is_field(field, place, level))
-    };
     let mut found = false;
     query.visit(0, &mut |e, level| {
-        if let Expr::Row(row) = e
-            && is_whole(row, level)
-        {
-            return false;
-        }
         if let Expr::Var(v) = e
             && (v.levels_up, v.entry) == (level, at)
         {
@@ -321,6 +343,17 @@ fn mentions(query: &Query, at: usize, places: &HashSet<usize>) -> bool {
         }
         !found
     });
+    found
+}
+
+/// Whether `f` holds for any query inside this one; the number is its level.
+fn any_inner(query: &Query, level: usize, f: &mut dyn FnMut(&Query, usize) -> bool) -> bool {
+    let mut found = false;
+    query.expressions(&mut |e| {
+        found =
+            found || e.any(&mut |e| matches!(e, Expr::Sublink(s) if f(&s.query, level + 1) || any_inner(&s.query, level + 1, f)));
+    });
+    query.subqueries(&mut |inner| found = found || f(inner, level + 1) || any_inner(inner, level + 1, f));
     found
 }
 

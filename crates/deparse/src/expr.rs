@@ -359,10 +359,13 @@ impl<'a> Printer<'a> {
     }
 
     fn row(&mut self, r: &'a RowExpr) {
-        if let Some(join) = self.whole_row_of_join(r) {
-            self.ident(&join);
-            self.put(".*");
-            return;
+        match self.whole_row_of_join(r) {
+            Some(join) if !self.oids => {
+                self.ident(&join);
+                return self.put(".*");
+            }
+            of_join if self.oids && (of_join.is_some() || has_names(r)) => return self.named_row(r),
+            _ => {}
         }
         self.put("ROW(");
         for (i, field) in r.fields.iter().enumerate() {
@@ -378,17 +381,26 @@ impl<'a> Printer<'a> {
         }
     }
 
+    /// A row whose fields have names, which no statement can say, for the catalog. The row of a join is stored so: the join may get other columns.
+    fn named_row(&mut self, r: &'a RowExpr) {
+        self.put("pg_catalog.\"row\"(");
+        for (i, (name, field)) in r.names.iter().zip(&r.fields).enumerate() {
+            self.put(if i == 0 { "" } else { ", " });
+            self.ident(name);
+            self.put(" => ");
+            self.item(field);
+        }
+        self.put(")");
+    }
+
     /// One of several values, which a whole row must not be expanded to.
     pub(super) fn item(&mut self, e: &'a Expr) {
         self.expr(e, false);
-        if let Expr::Row(row) = e
-            && self.whole_row_of_join(row).is_some()
-        {
+        if self.is_row_of_join(e) {
             self.put("::record");
         }
         if let Expr::Var(v) = e
             && v.column == 0
-            && v.ty != melba_types::oids::RECORD
         {
             let ty = self.type_name(v.ty, -1);
             self.put(&format!("::{ty}"));
@@ -406,7 +418,7 @@ impl<'a> Printer<'a> {
 
     fn field(&mut self, arg: &'a Expr, field: i16) {
         if let Expr::Row(row) = arg
-            && self.whole_row_of_join(row).is_some()
+            && (self.whole_row_of_join(row).is_some() || self.oids && has_names(row))
             && let Some(field) = row.fields.get(field as usize - 1)
         {
             return self.expr(field, false);
@@ -427,7 +439,12 @@ impl<'a> Printer<'a> {
     fn field_name(&self, arg: &Expr, field: i16) -> Arc<str> {
         let relation = self.catalog.type_(self.catalog.base_type(arg.ty())).and_then(|t| self.catalog.relation(t.relation));
         let column = relation.and_then(|r| r.columns.get(field as usize - 1)).map(|c| c.name.clone());
-        column.unwrap_or_else(|| format!("f{field}").into())
+        let of_record = || {
+            let levels: Vec<&Query> = self.levels.iter().map(|level| level.query).collect();
+            let is_record = arg.ty() == melba_types::oids::RECORD;
+            is_record.then(|| melba_analyze::record::field_names(&levels, arg))??.into_iter().nth(field as usize - 1)
+        };
+        column.or_else(of_record).unwrap_or_else(|| format!("f{field}").into())
     }
 
     fn subscript(&mut self, s: &'a SubscriptExpr) {
@@ -659,4 +676,10 @@ fn shows_implicit(parent: &Expr) -> bool {
             | Expr::IsJson(_)
             | Expr::FieldSelect { .. }
     )
+}
+
+/// Whether the fields of a row have other names than those of ROW(...).
+fn has_names(row: &RowExpr) -> bool {
+    let is_plain = |(i, name): (usize, &Arc<str>)| **name == *format!("f{}", i + 1);
+    row.ty == melba_types::oids::RECORD && !row.explicit && !row.names.iter().enumerate().all(is_plain)
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use melba_catalog::Relation;
 use melba_types::Oid;
 
 use super::{INDENT_JOIN, INDENT_STANDARD, Printer, json};
@@ -81,9 +82,10 @@ impl<'a> Printer<'a> {
         if parens {
             self.put(")");
         }
-        if let Some(alias) = &join.alias {
+        if join.alias.is_some() {
             self.put(" ");
-            self.ident(alias);
+            let alias = self.entry_name(0, join.entry);
+            self.ident(&alias);
             if let Some(names) = self.listed_of_join(join, query) {
                 self.put("(");
                 self.names(&names);
@@ -108,7 +110,7 @@ impl<'a> Printer<'a> {
                     self.put("ONLY ");
                 }
                 let Some(relation) = self.catalog.relation(*oid) else { return };
-                let text = self.relation_name(relation);
+                let text = self.relation_in_from(relation);
                 self.put(&text);
                 if !self.alias_with_columns(&name, query, at) {
                     let show = entry.alias.is_some() || *name != *relation.name;
@@ -120,7 +122,7 @@ impl<'a> Printer<'a> {
                 if view.is_valid()
                     && let Some(relation) = self.catalog.relation(*view)
                 {
-                    let text = self.relation_name(relation);
+                    let text = self.relation_in_from(relation);
                     self.put(&text);
                     if self.alias_with_columns(&name, over, at) {
                         return;
@@ -161,6 +163,12 @@ impl<'a> Printer<'a> {
         let has_names = |own: Vec<Arc<str>>| own.get(..now.len()).is_some_and(|own| *own == *now);
         let listed = (!own.is_some_and(has_names)).then_some(now);
         self.alias(&name, entry, show_alias || listed.is_some(), listed);
+    }
+
+    /// The name of a relation; with its schema where a WITH query has the name.
+    fn relation_in_from(&self, relation: &Relation) -> String {
+        let is_hidden = self.levels.iter().any(|level| level.query.ctes.iter().any(|cte| cte.name == relation.name));
+        if is_hidden { self.qualified_name(relation) } else { self.relation_name(relation) }
     }
 
     /// The names of a CTE's columns.
@@ -298,21 +306,14 @@ impl<'a> Printer<'a> {
         Some(name)
     }
 
-    /// The alias of the merged columns of JOIN ... USING: the given one, or one that is needed because the bare name of a merged
-    /// column, which has no column behind it, would not be the only one.
+    /// The alias of the merged columns of JOIN ... USING, unique like other names. That of a join with an alias of its own is not in scope.
     pub(super) fn using_alias(&self, query: &Query, join: usize, depth: usize) -> Option<Arc<str>> {
         let entry = query.range_table.get(join)?;
-        let RangeKind::Join { merged, using_columns, using_alias, .. } = &entry.kind else { return None };
-        let is_ambiguous = |name: &str| self.visible(query, name) > 1;
-        let mut bare = merged.iter().zip(&entry.columns).take(*using_columns).filter(|(from, _)| !matches!(from, Expr::Var(_)));
-        if using_alias.is_some() || !bare.any(|(_, column)| is_ambiguous(&column.name)) {
-            return using_alias.clone();
+        match &entry.kind {
+            RangeKind::Join { using_alias, .. } if entry.alias.is_some() => using_alias.clone().filter(|_| !self.oids),
+            RangeKind::Join { .. } => self.levels.get(depth)?.names.get(join).filter(|name| !name.is_empty()).cloned(),
+            _ => None,
         }
-        let mut alias = if depth == 0 { format!("merged_{join}") } else { format!("merged_{depth}_{join}") };
-        while self.levels.iter().any(|level| level.names.iter().any(|name| **name == *alias)) {
-            alias.push('_');
-        }
-        Some(alias.into())
     }
 
     /// Prints the alias of a table or view with a list of columns; false: it needs no list.

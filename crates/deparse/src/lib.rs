@@ -366,8 +366,12 @@ impl<'a> Printer<'a> {
         if found.is_some_and(|f| f.oid == relation.oid) {
             return name.into_owned();
         }
+        self.qualified_name(relation)
+    }
+
+    fn qualified_name(&self, relation: &Relation) -> String {
         let namespace = self.catalog.namespace(relation.namespace).map_or("", |n| &n.name);
-        format!("{}.{name}", melba_catalog::quote_ident(namespace))
+        format!("{}.{}", melba_catalog::quote_ident(namespace), melba_catalog::quote_ident(&relation.name))
     }
 
     fn function_name(&self, oid: Oid) -> String {

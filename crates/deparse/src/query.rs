@@ -29,15 +29,18 @@ impl<'a> Printer<'a> {
     /// Names of the range entries, unique among this query and the ones around it.
     pub(super) fn entry_names(&self, query: &Query) -> Vec<Arc<str>> {
         let mut names: Vec<Arc<str>> = Vec::with_capacity(query.range_table.len());
-        for entry in &query.range_table {
+        for (at, entry) in query.range_table.iter().enumerate() {
             let base: Arc<str> = match &entry.kind {
                 RangeKind::Relation { oid, .. } if entry.alias.is_none() => {
                     self.catalog.relation(*oid).map_or_else(|| entry.name.clone(), |r| r.name.clone())
                 }
-                RangeKind::Join { .. } if entry.alias.is_none() => {
-                    names.push("".into());
-                    continue;
-                }
+                RangeKind::Join { .. } if entry.alias.is_none() => match self.alias_of_using(query, at) {
+                    Some(alias) => alias,
+                    None => {
+                        names.push("".into());
+                        continue;
+                    }
+                },
                 _ => entry.name.clone(),
             };
             let taken = |name: &str| {
@@ -316,6 +319,10 @@ impl<'a> Printer<'a> {
                         p.item(&target.expr);
                         None
                     }
+                    Expr::Row(_) if p.is_row_of_join(&target.expr) => {
+                        p.item(&target.expr);
+                        None
+                    }
                     Expr::Var(v) => p.var(v),
                     expr => {
                         p.expr(expr, true);
@@ -427,6 +434,9 @@ impl<'a> Printer<'a> {
                     self.put("(");
                 }
                 self.expr(expr, true);
+                if self.is_row_of_join(expr) {
+                    self.put("::record");
+                }
                 if parens {
                     self.put(")");
                 }

@@ -88,18 +88,26 @@ pub fn entries(reader: &mut Reader) -> Result<Vec<Entry>> {
         definitions.extend(reader.definitions(sql)?);
     }
     definitions.extend(views::definitions(reader)?);
+    let early = views::early_keys(reader)?;
+    for key in &early {
+        if let Some(table) = definitions.iter_mut().find(|d| d.key == key.table) {
+            table.entry.sql = format!("{}\n{}", table.entry.sql, key.statement);
+        }
+    }
     let (made, refreshes) = order::entries(reader, definitions)?;
     all.extend(made);
     all.extend(reader.entries(Section::Before, &foreign::mappings())?);
     all.extend(relations::before(reader)?);
+    let later = relations::after(reader)?.into_iter().filter(|e| !early.iter().any(|key| key.statement == e.sql));
+    all.extend(later);
+    all.extend(views::with_keys(reader)?);
     all.extend(refreshes);
-    all.extend(relations::after(reader)?);
     all.extend(views::after(reader)?);
     all.extend(policies::entries(reader)?);
     all.extend(rules::after(reader)?);
-    all.extend(conversions::after(reader)?);
     all.extend(statistics::after(reader)?);
     all.extend(triggers::after(reader)?);
+    all.extend(conversions::after(reader)?);
     all.extend(properties::entries(reader)?);
     all.extend(publications::entries(reader)?);
     all.extend(event_triggers::last(reader)?);

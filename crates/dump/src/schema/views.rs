@@ -16,6 +16,31 @@ const EMPTY_COLUMNS: &str = "(SELECT 'SELECT ' || string_agg(format('NULL::%s%s 
     FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid LEFT JOIN pg_catalog.pg_collation o ON o.oid = a.attcollation
     WHERE a.attrelid = c.oid AND a.attnum > 0)";
 
+/// A key that is made with its table: what needs it cannot be empty until the rows are there.
+pub struct EarlyKey {
+    /// The key of the table's definition.
+    pub table: String,
+    pub statement: String,
+}
+
+/// The keys that materialized views and functions need, of tables that are no partitions.
+pub fn early_keys(reader: &mut Reader) -> Result<Vec<EarlyKey>> {
+    let sql = format!(
+        "SELECT 'r' || c.oid, format('ALTER TABLE ONLY %I.%I ADD CONSTRAINT %I %s;', n.nspname, c.relname, o.conname, pg_get_constraintdef(o.oid))
+         FROM pg_catalog.pg_constraint o JOIN pg_catalog.pg_class c ON c.oid = o.conrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+         WHERE {USER} AND c.relkind = 'r' AND NOT c.relispartition AND c.relpersistence <> 't' AND o.contype IN ('p', 'u')
+            AND EXISTS (SELECT FROM pg_catalog.pg_depend d LEFT JOIN pg_catalog.pg_rewrite r ON d.classid = 'pg_rewrite'::regclass AND r.oid = d.objid
+                LEFT JOIN pg_catalog.pg_class v ON v.oid = r.ev_class
+                WHERE d.refclassid = 'pg_constraint'::regclass AND d.refobjid = o.oid AND (d.classid = 'pg_proc'::regclass OR v.relkind = 'm'))
+         ORDER BY o.oid"
+    );
+    let key = |row: Vec<Option<String>>| {
+        let [table, statement] = <[_; 2]>::try_from(row).ok()?;
+        Some(EarlyKey { table: table?, statement: statement? })
+    };
+    Ok(reader.rows(&sql)?.into_iter().filter_map(key).collect())
+}
+
 pub fn definitions(reader: &mut Reader) -> Result<Vec<Definition>> {
     let views = format!(
         "SELECT 'r' || c.oid, CASE c.relkind WHEN 'm' THEN 'MATERIALIZED VIEW' ELSE 'VIEW' END, n.nspname, c.relname,
@@ -35,16 +60,19 @@ pub fn definitions(reader: &mut Reader) -> Result<Vec<Definition>> {
     Ok(all)
 }
 
-/// The statements after the rows.
+/// The views that need keys, now that these are there; materialized views over them are refreshed behind.
+pub fn with_keys(reader: &mut Reader) -> Result<Vec<Entry>> {
+    reader.entries(Section::After, &complete())
+}
+
+/// The other statements after the rows.
 pub fn after(reader: &mut Reader) -> Result<Vec<Entry>> {
-    let mut all = reader.entries(Section::After, &with_keys())?;
-    all.extend(reader.entries(Section::After, &defaults())?);
+    let mut all = reader.entries(Section::After, &defaults())?;
     all.extend(reader.entries(Section::After, &indexes())?);
     Ok(all)
 }
 
-/// The views that need keys, now that these are there.
-fn with_keys() -> String {
+fn complete() -> String {
     format!(
         "SELECT 'VIEW', n.nspname, c.relname, format('CREATE OR REPLACE VIEW %I.%I%s AS %s;', n.nspname, c.relname,
             coalesce(' WITH (' || array_to_string(c.reloptions, ', ') || ')', ''), rtrim(pg_get_viewdef(c.oid), ';'))

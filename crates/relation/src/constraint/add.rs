@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{
-    Catalog, Column, Constraint as Row, ConstraintKind, ForeignKeyInfo, IndexKey, Relation, RelationKind, acl, classes,
-};
+use melba_catalog::{Catalog, Column, Constraint as Row, ConstraintKind, ForeignKeyInfo, Relation, RelationKind, acl, classes};
 use melba_definition::context::Ddl;
 use melba_definition::expression::{Use, stored_expression};
 use melba_definition::naming::{column_part, unused_constraint_name, unused_relation_name};
@@ -340,6 +338,20 @@ fn constraint_from_index(ddl: &Ddl<'_>, relation: &Relation, c: &Constraint, pri
         return Err(err!(WRONG_OBJECT_TYPE, "index \"{}\" {what}", index.name)
             .detail("Cannot create a primary key or unique constraint using such an index."));
     }
+    let has_default_order = |k: &melba_catalog::IndexKey| {
+        let class = catalog.default_operator_class(melba_catalog::classes::BTREE, k.ty);
+        class.is_some_and(|class| class.oid == k.opclass) && k.collation == k.natural_collation && !k.descending && !k.nulls_first
+    };
+    if let Some(at) = info.keys.iter().position(|k| !has_default_order(k)) {
+        let number = at + 1;
+        return Err(err!(
+            WRONG_OBJECT_TYPE,
+            "index \"{}\" column number {number} does not have default sorting behavior",
+            index.name
+        )
+        .detail("Cannot create a primary key or unique constraint using such an index.")
+        .at(c.location));
+    }
     let columns: Vec<i16> = info.keys.iter().map(|k| k.column).collect();
     let name = if c.conname.is_empty() { index.name.to_string() } else { c.conname.clone() };
     let kind = if primary { ConstraintKind::PrimaryKey } else { ConstraintKind::Unique };
@@ -501,7 +513,7 @@ fn unique_key(ddl: &Ddl<'_>, referenced: &Relation, names: &[&str], has_period: 
             keys.sort_unstable();
             wanted.sort_unstable();
             let fits = !has_period || is_without_overlaps(&catalog, i.oid) && last == columns.last().copied();
-            let is_equal = |k: &IndexKey| order::is_same_equality(&catalog, k.collation, k.natural_collation);
+            let is_equal = |k: &melba_catalog::IndexKey| order::is_same_equality(&catalog, k.collation, k.natural_collation);
             x.unique && x.valid && x.predicate.is_none() && keys == wanted && fits && x.keys.iter().all(is_equal)
         })
     };
