@@ -130,11 +130,11 @@ create view not_null as select a from (r1 cross join r3) as j where j is not nul
 create view equal as select j = row(1, 3) as eq, row_to_json(j) as r, (j).c as f from (r1 cross join r3) as j;
 create materialized view kept as select count(j) from (r1 cross join r3) as j where j is not null;
 create function body() returns bigint begin atomic select count(*) from (r1 cross join r3) as j where j is not null; end;
-create view of_subquery as select (x).a from (select j as x from (r1 cross join r3) as j(a, b)) s;
+create view of_subquery as select (x).a from (select j as x from (r1 cross join r3) as j(a, b)) s, (select 1) one;
 create view of_using as select y, x::text from (select m as x, 1 as y from ra join rb using (id) as m) s;
 create view of_sublink as select (select j from (r1 cross join r3) as j limit 1)::text as t;
 create view of_array as select array(select j from (r1 cross join r3) as j)::text as t;
-create view of_whole as select (x).a, x::text from (select s as x from (select 1 as a, 2 as b) s) q;
+create view of_whole as select (x).a, x::text from (select s as x from (select 1 as a, 2 as b) s) q, (select 1) one;
 select * from of_whole;
 select pg_get_viewdef('of_whole');
 create view grouped as select j::text as t, count(*) from (r1 cross join r3) as j group by j;
