@@ -101,7 +101,6 @@ create table member (a int);
 alter extension citext add table member;
 alter extension citext add table member;
 alter extension citext add function nosuch();
-alter extension citext add schema public;
 alter extension nosuch add table member;
 drop table member;
 alter extension citext drop table t;
