@@ -43,6 +43,8 @@ const QUERIES: &[(&str, &str, &str)] = &[
     ("sort", "select count(*) from (select * from o order by padding, id offset 0) q", "{n}"),
     ("group by", "select count(*), sum(n) from (select phone, id, count(*) n from o group by phone, id) q", "{n}|{n}"),
     ("count distinct", "select count(distinct padding) from o", "{n}"),
+    // What the query before it has freed does not add to it.
+    ("count distinct 2", "select count(distinct padding) from o", "{n}"),
     ("distinct", "select count(*) from (select distinct padding from o) q", "{n}"),
     ("join", "select count(*), count(distinct a.grp) from o a join o b on a.padding = b.padding", "{n}|1000"),
     ("outer join", "select count(*), count(b.id) from o a left join o b on a.padding = b.padding and a.id = b.id + 1", "{n}|0"),

@@ -178,7 +178,6 @@ struct Serve {
 }
 
 fn main() -> ExitCode {
-    memory::purge_soon();
     melba_statement::system::set_version(VERSION);
     match Cli::parse().command {
         server @ Command::Serve(_) => ExitCode::from(report(run(server))),

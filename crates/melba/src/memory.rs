@@ -22,14 +22,12 @@ const WORK_BYTES_MAX: u64 = 256 << 20;
 
 /// The allocator's option of how long freed pages stay with the process, by its number, for which its bindings have no name.
 const PURGE_DELAY: std::ffi::c_int = 15;
-const PURGE_MILLISECONDS: std::ffi::c_long = 100;
-
-/// Lets freed pages return to the system after a tenth of a second, not the allocator's second: the memory of a large query must
-/// not add to that of the next one.
-pub fn purge_soon() {
-    // SAFETY: sets an atomic integer of the allocator.
-    unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, PURGE_MILLISECONDS) };
-}
+/// Milliseconds, for memory of any size.
+const PURGE_DELAY_MAX: u64 = 100;
+/// Bytes that a query may free in a millisecond: a sort writes runs at about twice this rate.
+const FREED_A_MILLISECOND: u64 = 1 << 20;
+/// The share of `memory` that freed pages may take before they return to the system.
+const FREED_SHARE: u64 = 16;
 
 /// The size given to `--memory`. Without a unit it would be in kilobytes, which is never intended.
 pub fn size(text: &str) -> Result<String, String> {
@@ -66,17 +64,35 @@ pub fn add_defaults(assignments: &mut Vec<Assignment>) {
     assignments.extend(follow);
 }
 
+/// Lets freed pages return to the system the sooner the less `memory` there is, so that they stay a small part of it. The
+/// allocator's own second would let the memory of a large query add to that of the next one.
+pub fn purge_soon(memory_bytes: u64) {
+    // SAFETY: sets an atomic integer of the allocator.
+    unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, purge_delay(memory_bytes)) };
+}
+
+/// Milliseconds.
+fn purge_delay(memory_bytes: u64) -> std::ffi::c_long {
+    (memory_bytes / FREED_SHARE / FREED_A_MILLISECOND).clamp(1, PURGE_DELAY_MAX) as std::ffi::c_long
+}
+
+/// The setting `memory`, or a default where nothing has derived it.
+pub fn setting_bytes(settings: &melba_settings::Settings) -> u64 {
+    match settings.get("memory").as_integer() as u64 {
+        0 => DEFAULT_BYTES,
+        kilobytes => kilobytes << 10,
+    }
+}
+
 /// The memory of queries and write sets.
 pub fn query_bytes(memory_bytes: u64) -> u64 {
-    let bytes = if memory_bytes == 0 { DEFAULT_BYTES } else { memory_bytes };
-    bytes * 3 / 8
+    memory_bytes * 3 / 8
 }
 
 /// The memory of the process above which statements that make large values are refused more: the setting, plus the difference
 /// between the allocator's and the system's pages and their content.
 pub fn statement_limit(memory_bytes: u64) -> u64 {
-    let bytes = if memory_bytes == 0 { DEFAULT_BYTES } else { memory_bytes };
-    bytes + bytes / 16
+    memory_bytes + memory_bytes / 16
 }
 
 /// The part of it that one transaction's changes may take before they move into files.
@@ -154,8 +170,9 @@ mod tests {
         // SAFETY: reads an atomic integer of the allocator.
         let delay = || unsafe { libmimalloc_sys::mi_option_get(PURGE_DELAY) };
         assert_eq!(delay(), 1000, "the allocator's default");
-        purge_soon();
-        assert_eq!(delay(), PURGE_MILLISECONDS);
+        purge_soon(192 << 20);
+        assert_eq!(delay(), 12);
+        assert_eq!((purge_delay(0), purge_delay(1 << 30), purge_delay(16 << 30)), (1, 64, 100));
     }
 
     #[test]

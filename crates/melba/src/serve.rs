@@ -316,9 +316,11 @@ pub fn open_engine(
     open_files_max: usize,
     progress: &RecoveryProgress,
 ) -> Result<Arc<Engine>> {
-    melba_types::limits::set_memory_limit(memory::statement_limit((settings.get("memory").as_integer() as u64) << 10));
+    let memory_bytes = memory::setting_bytes(settings);
+    memory::purge_soon(memory_bytes);
+    melba_types::limits::set_memory_limit(memory::statement_limit(memory_bytes));
     melba_types::limits::keep_reserve();
-    let query_bytes = memory::query_bytes((settings.get("memory").as_integer() as u64) << 10);
+    let query_bytes = memory::query_bytes(memory_bytes);
     let write_set_bytes = memory::write_set_bytes(query_bytes);
     let options = EngineOptions { query_bytes, write_set_bytes, open_files_max, ..engine_options(settings) };
     let opened = Engine::open_in_server(options, directory, Arc::new(OsClock::new()), melba_server::scheduler(), progress);
