@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use melba_catalog::trigger_events::{DELETE, UPDATE};
 use melba_catalog::{Catalog, Constraint, ForeignKeyInfo, Relation};
-use melba_engine::{Held, RowLockMode, Wait};
+use melba_engine::{Held, Isolation, RowLockMode, Wait};
 use melba_fmgr::{io, order};
-use melba_types::{Datum, DbError, Kind, Oid, Result, RowId, err};
+use melba_types::{Datum, DbError, Kind, Oid, Result, RowId, bail, err};
 
 use super::error;
 use super::events::{Events, Runner};
@@ -134,7 +134,11 @@ pub(super) fn follow(
     if key.has_period() {
         let child = runner.target(constraint.relation)?;
         let key = &old[..old.len().saturating_sub(1)];
-        let (rows, _held) = referencing_rows(runner, &child, referenced, &without_period(constraint)?, key)?;
+        let constraint_of_key = without_period(constraint)?;
+        let Some(reference) = Reference::new(runner, &child, referenced, &constraint_of_key, key)? else {
+            return Ok(Events::default());
+        };
+        let (rows, _held) = referencing_rows(runner, &child, &constraint_of_key, &reference)?;
         periods(runner, constraint, old)?.check_referencing(&child, rows, referenced)?;
         return Ok(Events::default());
     }
@@ -152,19 +156,18 @@ pub(super) fn follow(
         let above = |number: &i16| columns.above(*number as usize - 1).map(|at| at as i16 + 1);
         runner.begin(changed, event, &constraint.columns.iter().filter_map(above).collect::<Vec<_>>())?;
     }
-    let (rows, _held) = referencing_rows(runner, &child, referenced, constraint, old)?;
+    let Some(reference) = Reference::new(runner, &child, referenced, constraint, old)? else { return Ok(Events::default()) };
+    let (rows, _held) = referencing_rows(runner, &child, constraint, &reference)?;
     if rows.is_empty() {
         return Ok(Events::default());
     }
-    if matches!(action, Action::Check | Action::Restrict) {
-        return Err(error::still_referenced(
-            &*runner.ctx.session,
-            constraint,
-            &referenced.relation,
-            &key.referenced_columns,
-            old,
-            action == Action::Restrict,
-        ));
+    let is_restricted = action == Action::Restrict;
+    if is_restricted || action == Action::Check {
+        if !any_still_refers(runner, &child, &reference, &rows)? {
+            return Ok(Events::default());
+        }
+        let (session, columns) = (&*runner.ctx.session, &key.referenced_columns);
+        return Err(error::still_referenced(session, constraint, &referenced.relation, columns, old, is_restricted));
     }
     let new = match new.filter(|_| action == Action::Cascade) {
         Some(new) => {
@@ -181,11 +184,11 @@ pub(super) fn follow(
         writer.above = Some(Above { relation: whole, columns, written: Vec::new() });
     }
     for row in rows {
-        change_referencing(runner, &mut writer, constraint, (&key, action, deleted), new.as_deref(), row)?;
+        change_referencing(runner, &mut writer, constraint, (&key, action, deleted), new.as_deref(), (&reference, row))?;
     }
     // Where the default is the deleted key, no change needs a check.
     if action == Action::SetDefault
-        && !referencing_rows(runner, &child, referenced, constraint, old)?.0.is_empty()
+        && !referencing_rows(runner, &child, constraint, &reference)?.0.is_empty()
         && !still_there(runner, constraint, old)?
     {
         let (session, columns) = (&*runner.ctx.session, &key.referenced_columns);
@@ -239,18 +242,58 @@ fn as_referencing(
     columns.zip(values).map(convert).collect()
 }
 
-/// Rows of `child` that refer to the key, and the account of them.
+/// What the constraint's columns of a row that refers to a certain key are equal to.
+struct Reference {
+    /// The columns' places in the row.
+    columns: Vec<usize>,
+    values: Vec<Datum>,
+    parts: Vec<KeyPart>,
+    encoded: Vec<u8>,
+}
+
+impl Reference {
+    /// The reference to `key`, or `None`: the columns of `child` have no such values.
+    fn new(
+        runner: &Runner<'_>,
+        child: &TableTarget,
+        referenced: &TableTarget,
+        constraint: &Constraint,
+        key: &[Datum],
+    ) -> Result<Option<Reference>> {
+        let Some(values) = as_referencing(runner, child, referenced, constraint, key)? else { return Ok(None) };
+        let columns: Vec<usize> = constraint.columns.iter().map(|c| *c as usize - 1).collect();
+        let parts = columns.iter().map(|c| &child.relation.columns[*c]);
+        let parts = parts.map(|c| KeyPart::equality(runner.ctx.catalog(), (c.ty, c.collation))).collect();
+        let mut reference = Reference { columns, values, parts, encoded: Vec::new() };
+        let mut encoded = Vec::new();
+        reference.encode(&mut reference.values.iter(), &mut encoded);
+        reference.encoded = encoded;
+        Ok(Some(reference))
+    }
+
+    fn encode<'v>(&self, values: &mut dyn Iterator<Item = &'v Datum>, out: &mut Vec<u8>) {
+        out.clear();
+        self.parts.iter().zip(values).for_each(|(part, value)| part.encode(value, out));
+    }
+
+    /// Whether a row of the child has it.
+    fn is_of(&self, row: &[Datum]) -> bool {
+        let mut found = Vec::with_capacity(self.encoded.len());
+        self.encode(&mut self.columns.iter().map(|c| &row[*c]), &mut found);
+        found == self.encoded
+    }
+}
+
+/// Rows of `child` that have the reference, and the account of them.
 fn referencing_rows(
     runner: &Runner<'_>,
     child: &TableTarget,
-    referenced: &TableTarget,
     constraint: &Constraint,
-    old: &[Datum],
+    reference: &Reference,
 ) -> Result<(Vec<RowId>, Held)> {
     let (mut rows, mut held) = (Vec::new(), runner.ctx.resources().held());
-    let Some(values) = as_referencing(runner, child, referenced, constraint, old)? else { return Ok((rows, held)) };
     let (view, _pin) = runner.txn.latest_view();
-    if let Some((tree, prefix)) = covering_prefix(runner.ctx.catalog(), child, constraint, &values) {
+    if let Some((tree, prefix)) = covering_prefix(runner.ctx.catalog(), child, constraint, &reference.values) {
         let mut scan = runner.txn.index(tree).scan(view, Bound::Included(&prefix), Bound::Included(&prefix), false)?;
         while let Some((_, row)) = scan.next()? {
             rows.push(row);
@@ -261,27 +304,36 @@ fn referencing_rows(
         }
         return Ok((rows, held));
     }
-    let projection: Vec<usize> = constraint.columns.iter().map(|c| *c as usize - 1).collect();
-    let columns = projection.iter().map(|c| &child.relation.columns[*c]);
-    let parts: Vec<KeyPart> = columns.map(|c| KeyPart::equality(runner.ctx.catalog(), (c.ty, c.collation))).collect();
-    let encode = |values: &mut dyn Iterator<Item = Datum>, out: &mut Vec<u8>| {
-        out.clear();
-        parts.iter().zip(values).for_each(|(part, value)| part.encode(&value, out));
-    };
-    let (mut wanted, mut found) = (Vec::new(), Vec::new());
-    encode(&mut values.into_iter(), &mut wanted);
-    let mut scan = runner.txn.scan(view, child.tree, &projection, &child.missing, &[], None)?;
+    let mut found = Vec::new();
+    let mut scan = runner.txn.scan(view, child.tree, &reference.columns, &child.missing, &[], None)?;
     while let Some(batch) = scan.next()? {
         runner.ctx.check_interrupt()?;
         for (i, row) in batch.row_ids.iter().enumerate() {
-            encode(&mut batch.columns.iter().map(|c| c.get(i)), &mut found);
-            if found == wanted {
+            let values: Vec<Datum> = batch.columns.iter().map(|c| c.get(i)).collect();
+            reference.encode(&mut values.iter(), &mut found);
+            if found == reference.encoded {
                 rows.push(*row);
             }
         }
         held.set(rows.capacity() * size_of::<RowId>())?;
     }
     Ok((rows, held))
+}
+
+/// Whether one of the rows still refers to the key, once those that change it or delete it have ended.
+fn any_still_refers(runner: &Runner<'_>, child: &TableTarget, reference: &Reference, rows: &[RowId]) -> Result<bool> {
+    for row in rows {
+        runner.ctx.check_interrupt()?;
+        runner.txn.lock_row(child.tree, *row, RowLockMode::ForKeyShare, Wait::Block)?;
+        let latest = runner.txn.get_latest(child.tree, *row)?;
+        if let Some(bytes) = latest.row
+            && reference.is_of(&child.with_plain_keys(runner.ctx, &child.decode(&bytes))?)
+        {
+            return Ok(true);
+        }
+        refuse_newer(runner.txn, child.tree, *row)?;
+    }
+    Ok(false)
 }
 
 /// An index of `child` that begins with the constraint's columns and has the same values of them equal, and the prefix for `values`.
@@ -308,24 +360,31 @@ fn covering_prefix(
     )
 }
 
-/// CASCADE, SET NULL or SET DEFAULT on one referencing row.
+/// CASCADE, SET NULL or SET DEFAULT on one row that had the reference when it was found.
 fn change_referencing(
     runner: &mut Runner<'_>,
     writer: &mut TableWriter,
     constraint: &Constraint,
     (key, action, deleted): (&ForeignKeyInfo, Action, bool),
     new: Option<&[Datum]>,
-    row: RowId,
+    (reference, row): (&Reference, RowId),
 ) -> Result<()> {
     let child = writer.target.clone();
     let mode = if deleted && action == Action::Cascade { RowLockMode::ForUpdate } else { RowLockMode::ForNoKeyUpdate };
     runner.txn.lock_row_to_change(child.tree, row, mode)?;
     let latest = runner.txn.get_latest(child.tree, row)?;
     if latest.own_command.is_none() && latest.csn > runner.ctx.view().csn {
+        if latest.row.is_none() && runner.txn.isolation() != Isolation::ReadCommitted {
+            bail!(T_R_SERIALIZATION_FAILURE, "could not serialize access due to concurrent delete");
+        }
         refuse_newer(runner.txn, child.tree, row)?;
     }
     let Some(bytes) = latest.row else { return Ok(()) };
     let old = child.decode(&bytes);
+    // While this transaction waited, or by a trigger, the row may have got another key.
+    if !reference.is_of(&child.with_plain_keys(runner.ctx, &old)?) {
+        return Ok(());
+    }
     if deleted && action == Action::Cascade {
         return match writer.before_delete(runner.ctx, row, &old)? {
             true => writer.delete(runner.ctx, row, &old),
