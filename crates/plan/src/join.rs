@@ -406,7 +406,8 @@ fn combine(
             let probes = |rows: f64, probed: f64| probed * CPU + (rows - probed) * LEFT_OUT;
             let probed = if join.keeps_unmatched_left() { l.rows } else { l.rows.min(pairs) };
             let total = startup + (l.total - l.startup) + probes(l.rows, probed) + checks;
-            paths.add(join, (l, r), Some(&hash), &residual, (startup, total), in_order);
+            // A table that does not fit is read in parts, and the rows of the left side with it.
+            paths.add(join, (l, r), Some(&hash), &residual, (startup, total), false);
             // The join may build on the left side instead, when that has less than half of the right side's rows.
             if let Some(join) = join.built_on_left()
                 && l.rows * 2.0 < r.rows

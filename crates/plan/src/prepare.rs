@@ -418,31 +418,35 @@ impl Builder<'_, '_> {
         }
         // A key is of columns of its side.
         let is_of_columns = s.query.targets.iter().all(|target| rels_of(&target.expr) != 0);
-        if tests.len() > 1 || !is_of_columns {
+        if tests.len() > 1 || !is_of_columns || refers_up(&s.query, 1) {
             return Ok(None);
         }
         Ok(self.any(s, available)?.map(|(tree, conditions)| (TreeJoin::NotIn, tree, conditions)))
     }
 
     fn exists(&mut self, s: &Sublink, join: TreeJoin, available: Rels) -> Result<Option<(TreeJoin, Tree, Vec<Expr>)>> {
-        let mut query = s.query.clone();
-        if !self.is_simple(&query)
-            || query.from.is_empty()
-            || !refers_up(&query, 1)
-            || volatility::query_is_volatile(self.planner, &query)
-        {
+        if !refers_up(&s.query, 1) {
             return Ok(None);
         }
-        // Only WHERE may refer to the outer query: expressions on which FROM depends cannot move into a join condition.
-        let filter = query.filter.take();
-        if refers_up(&query, 1) {
+        Ok(self.correlated(&s.query, None, available)?.map(|(tree, conditions)| (join, tree, conditions)))
+    }
+
+    /// A subquery that refers to this query, for whose rows `test` is wanted to be true, and the conditions that join it.
+    fn correlated(&mut self, query: &Query, test: Option<&Expr>, available: Rels) -> Result<Option<(Tree, Vec<Expr>)>> {
+        if !self.is_simple(query) || query.from.is_empty() || volatility::query_is_volatile(self.planner, query) {
             return Ok(None);
         }
-        query.filter = filter;
+        // Expressions on which FROM depends cannot move into a join condition.
+        let from = Query { filter: None, targets: Vec::new(), ..query.clone() };
+        if refers_up(&from, 1) {
+            return Ok(None);
+        }
         let before = self.entries.len();
-        let (tree, _) = self.merge(query, true)?;
+        let (mut tree, targets) = self.merge(query.clone(), true)?;
         self.note_joins_from(before);
-        let mut tree = tree;
+        if let (Tree::Inner { conditions, .. }, Some(test)) = (&mut tree, test) {
+            conjuncts(with_outputs(test, &targets), conditions);
+        }
         self.substitute_tree(&mut tree)?;
         let Tree::Inner { items, conditions } = tree else { return Ok(None) };
         let own = items.iter().fold(0, |all, i| all | i.rels());
@@ -450,7 +454,7 @@ impl Builder<'_, '_> {
         if across.iter().any(|c| rels_of(c) & !(own | available) != 0) {
             return Err(DbError::internal("subquery refers to an unknown relation"));
         }
-        Ok(Some((join, Tree::Inner { items, conditions: inside }, across)))
+        Ok(Some((Tree::Inner { items, conditions: inside }, across)))
     }
 
     fn note_joins_from(&mut self, from: usize) {
@@ -464,7 +468,7 @@ impl Builder<'_, '_> {
     /// `x = ANY (SELECT ...)`: the subquery, and the conditions that join it.
     fn any(&mut self, s: &Sublink, available: Rels) -> Result<Option<(Tree, Vec<Expr>)>> {
         let Some(test) = &s.test else { return Ok(None) };
-        if refers_up(&s.query, 1) || rels_of(test) & available == 0 || volatility::has_volatile(self.planner, test) {
+        if volatility::has_volatile(self.planner, test) {
             return Ok(None);
         }
         let mut left_only = true;
@@ -472,10 +476,13 @@ impl Builder<'_, '_> {
             left_only &= !matches!(e, Expr::Sublink(_));
             true
         });
-        if !left_only
-            || !matches!(test, Expr::Operator(_) | Expr::And(_))
-            || volatility::query_is_volatile(self.planner, &s.query)
-        {
+        if !left_only || !matches!(test, Expr::Operator(_) | Expr::And(_)) {
+            return Ok(None);
+        }
+        if refers_up(&s.query, 1) {
+            return self.correlated(&s.query, Some(test), available);
+        }
+        if rels_of(test) & available == 0 || volatility::query_is_volatile(self.planner, &s.query) {
             return Ok(None);
         }
         let columns = s.query.output_columns();
@@ -499,20 +506,25 @@ impl Builder<'_, '_> {
                 columns.iter().enumerate().map(|(i, c)| column(entry, i as i16 + 1, c.ty, c.typmod, c.collation)).collect();
             (Tree::Leaf(entry), vars)
         };
-        let mut test = test.clone();
-        test.visit_mut(0, &mut |e, _| {
-            if let Expr::Param(Param { kind: ParamKind::Executor, number, .. }) = e
-                && let Some(target) = targets.get(*number)
-            {
-                *e = target.clone();
-                return false;
-            }
-            true
-        });
         let mut conditions = Vec::new();
-        conjuncts(test, &mut conditions);
+        conjuncts(with_outputs(test, &targets), &mut conditions);
         Ok(Some((tree, conditions)))
     }
+}
+
+/// The test of a sublink on the outputs of its subquery.
+fn with_outputs(test: &Expr, outputs: &[Expr]) -> Expr {
+    let mut test = test.clone();
+    test.visit_mut(0, &mut |e, _| {
+        if let Expr::Param(Param { kind: ParamKind::Executor, number, .. }) = e
+            && let Some(output) = outputs.get(*number)
+        {
+            *e = output.clone();
+            return false;
+        }
+        true
+    });
+    test
 }
 
 /// Joins as deep on the left as the conditions allow.

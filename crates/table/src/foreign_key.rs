@@ -271,7 +271,7 @@ impl Reference {
         Ok(Some(reference))
     }
 
-    fn encode<'v>(&self, values: &mut dyn Iterator<Item = &'v Datum>, out: &mut Vec<u8>) {
+    fn encode(&self, values: &mut dyn Iterator<Item = &Datum>, out: &mut Vec<u8>) {
         out.clear();
         self.parts.iter().zip(values).for_each(|(part, value)| part.encode(value, out));
     }
