@@ -90,3 +90,15 @@ select count(*), sum(k), count(w) from ni_many where s not in (select w from ni_
 select count(*), sum(k) from ni_many where k not in (select k * 2 from ni_many);
 select count(*), sum(k) from ni_many where k not in (select b.k from ni_many b where b.w like '%7');
 drop table ni_left, ni_right, ni_parent, ni_child, ni_many;
+
+-- Several columns with NULLs, over many rows: the answer is unknown where the columns without NULLs are equal.
+create table ni_wide (id int not null, v int, w int, x text);
+insert into ni_wide select i, nullif(i % 10, 3), nullif(i % 4, 2), nullif('t' || i % 3, 't1') from generate_series(1, 20000) i;
+select (v, w) in (select v, nullif(w, 1) from ni_wide where v < 3) as found, count(*), sum(id) from ni_wide group by 1 order by 1;
+select (v, nullif(w, 1)) in (select v, w from ni_wide where w = 3) as found, count(*), sum(id) from ni_wide group by 1 order by 1;
+select (v, w, x) in (select v + 5, w, x from ni_wide where id % 7 = 1) as found, count(*), sum(id) from ni_wide group by 1 order by 1;
+select (id, w, x) in (select id, null::int, x from ni_wide where id % 7 = 1) as found, count(*), sum(id) from ni_wide group by 1 order by 1;
+select (v, w, x) in (select null::int, null::int, null::text) as found, count(*) from ni_wide group by 1;
+select (id, w) in (select null::int, w from ni_wide where w = 1) as found, count(*) from ni_wide group by 1 order by 1;
+select count(*) from ni_wide where (v, w) not in (select v, nullif(w, 2) from ni_wide where v < 3);
+drop table ni_wide;

@@ -17,6 +17,7 @@ mod operator;
 mod parallel;
 mod runtime;
 mod subplan;
+mod subplan_rows;
 mod team;
 mod top_filter;
 mod watch;

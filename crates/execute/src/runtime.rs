@@ -3,17 +3,13 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use hashbrown::HashSet;
-use melba_engine::Held;
 use melba_types::{Batch, Datum, DbError, Kind, Result};
-use parking_lot::Mutex;
 
 use super::context::ExecContext;
 use super::join_filter::{JoinFilter, JoinFilters};
-use super::key_overhead::KEY_OVERHEAD_BYTES;
 use super::operator::Operator;
+use super::subplan_rows::SubPlanRows;
 use super::top_filter::TopFilter;
-use melba_expression::key::KeyPart;
 use melba_plan::Plan;
 use melba_spill::{Place, Store};
 use melba_types::BATCH_ROWS;
@@ -46,37 +42,6 @@ struct CteState {
     version: u64,
     started: bool,
     done: bool,
-}
-
-/// All rows of a sub-plan, for comparisons with each.
-pub(crate) struct SubPlanRows {
-    rows: Mutex<Store>,
-    /// Of `keys`.
-    held: Held,
-    /// Equality keys of rows without nulls, when the sub-plan can be probed by hash.
-    keys: Option<HashSet<Vec<u8>>>,
-    parts: Arc<[KeyPart]>,
-    has_null: bool,
-}
-
-impl SubPlanRows {
-    /// IN by hash: found, not found, unknown; `None` when hashing cannot decide.
-    pub fn contains(&self, values: &[Datum]) -> Option<Option<bool>> {
-        let keys = self.keys.as_ref()?;
-        if values.iter().any(Datum::is_null) {
-            return if values.len() == 1 { Some(None) } else { None };
-        }
-        let mut key = Vec::with_capacity(16);
-        for (part, value) in self.parts.iter().zip(values) {
-            part.encode(value, &mut key);
-        }
-        match (keys.contains(&key), self.has_null) {
-            (true, _) => Some(Some(true)),
-            (false, false) => Some(Some(false)),
-            (false, true) if values.len() == 1 => Some(None),
-            (false, true) => None,
-        }
-    }
 }
 
 impl Runtime {
@@ -169,14 +134,9 @@ impl ExecContext<'_> {
         let kinds = self.subplan_kinds(index);
         let rows = self.with_subplan(index, |operator| {
             operator.rescan(self)?;
-            let keys = (!parts.is_empty()).then(HashSet::new);
-            let rows = Mutex::new(Store::new(self.resources()));
-            let held = self.resources().held();
-            let mut rows = SubPlanRows { rows, held, keys, parts: parts.clone(), has_null: false };
+            let mut rows = SubPlanRows::new(self, parts);
             while let Some(batch) = operator.next(self, BATCH_ROWS)? {
-                let batch = self.expand_batch(batch, &kinds)?;
-                rows.index(&batch)?;
-                rows.rows.get_mut().push(batch)?;
+                rows.push(self.expand_batch(batch, &kinds)?)?;
             }
             Ok(rows)
         })?;
@@ -266,38 +226,5 @@ impl ExecContext<'_> {
 
     pub(crate) fn set_work_table(&self, table: usize, rows: Option<Store>) {
         *self.runtime().work_tables[table].borrow_mut() = rows;
-    }
-}
-
-impl SubPlanRows {
-    /// Rows from a place on.
-    pub fn read(&self, place: &mut Place) -> Result<Option<Batch>> {
-        self.rows.lock().read(place, BATCH_ROWS)
-    }
-
-    /// Number of rows.
-    pub fn count(&self) -> u64 {
-        self.rows.lock().rows()
-    }
-
-    /// Adds the keys of some rows, which stay in memory: any of them may be looked up.
-    fn index(&mut self, batch: &Batch) -> Result<()> {
-        let Some(keys) = &mut self.keys else { return Ok(()) };
-        let mut bytes = 0;
-        for i in 0..batch.rows {
-            let mut key = Vec::with_capacity(16);
-            let mut null = false;
-            for (part, column) in self.parts.iter().zip(&batch.columns) {
-                null |= column.is_null(i);
-                part.encode_at(column, i, &mut key);
-            }
-            if null {
-                self.has_null = true;
-            } else {
-                bytes += key.len() + KEY_OVERHEAD_BYTES;
-                keys.insert(key);
-            }
-        }
-        Ok(self.held.grow(bytes)?)
     }
 }

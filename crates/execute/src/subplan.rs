@@ -95,7 +95,7 @@ fn quantified(plan: &SubPlan, ctx: &ExecContext, row: &[Datum]) -> Result<Datum>
         for probe in probes {
             values.push(probe.eval_row(ctx, row)?);
         }
-        if let Some(answer) = rows.contains(&values) {
+        if let Some(answer) = rows.contains(ctx, &values)? {
             return Ok(match answer {
                 Some(found) => Datum::Bool(found),
                 None => Datum::Null,
@@ -105,6 +105,7 @@ fn quantified(plan: &SubPlan, ctx: &ExecContext, row: &[Datum]) -> Result<Datum>
     let mut unknown = false;
     let mut place = 0;
     while let Some(batch) = rows.read(&mut place)? {
+        ctx.check_interrupt()?;
         for i in 0..batch.rows {
             for column in 0..test.columns {
                 ctx.set_executor_parameter(test.first + column, batch.columns[column].get(i));
