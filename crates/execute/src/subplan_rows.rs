@@ -9,8 +9,8 @@ use melba_spill::{Place, Store};
 use melba_types::{BATCH_ROWS, Batch, Datum, Result};
 use parking_lot::Mutex;
 
-use super::context::ExecContext;
 use super::key_overhead::KEY_OVERHEAD_BYTES;
+use melba_expression::Evaluation;
 
 /// Columns of which some are null, or left out of a key: a bit each.
 type ColumnSet = u64;
@@ -19,27 +19,27 @@ type ColumnSet = u64;
 pub(crate) struct SubPlanRows {
     rows: Mutex<Store>,
     /// When the sub-plan can be probed by hash.
-    keys: Option<Mutex<Keys>>,
+    keys: Option<Mutex<ProbeKeys>>,
 }
 
 /// The rows' keys of equality. They stay in memory: any of them may be looked up.
-struct Keys {
+struct ProbeKeys {
     parts: Arc<[KeyPart]>,
     held: Held,
-    /// Keys of rows without nulls.
+    /// ProbeKeys of rows without nulls.
     whole: HashSet<Vec<u8>>,
     /// The sets of columns that are null in some row, the empty one as well.
     nulls: Vec<ColumnSet>,
-    /// Keys without the columns of the second set, of rows whose nulls are the first. Made when they are first looked up.
+    /// ProbeKeys without the columns of the second set, of rows whose nulls are the first. Made when they are first looked up.
     partial: HashMap<(ColumnSet, ColumnSet), HashSet<Vec<u8>>>,
 }
 
 impl SubPlanRows {
     /// `parts` are empty when the sub-plan cannot be probed by hash.
-    pub fn new(ctx: &ExecContext, parts: Arc<[KeyPart]>) -> SubPlanRows {
+    pub fn new(ctx: &Evaluation, parts: Arc<[KeyPart]>) -> SubPlanRows {
         let is_probed = !parts.is_empty() && parts.len() <= ColumnSet::BITS as usize;
         let held = ctx.resources().held();
-        let keys = Keys { parts, held, whole: HashSet::new(), nulls: Vec::new(), partial: HashMap::new() };
+        let keys = ProbeKeys { parts, held, whole: HashSet::new(), nulls: Vec::new(), partial: HashMap::new() };
         SubPlanRows { rows: Mutex::new(Store::new(ctx.resources())), keys: is_probed.then(|| Mutex::new(keys)) }
     }
 
@@ -65,7 +65,7 @@ impl SubPlanRows {
     ///
     /// A row that differs in no column where neither side is null leaves the answer unknown. Such rows are looked up by the other
     /// columns, for each set of columns that are null in some row.
-    pub fn contains(&self, ctx: &ExecContext, values: &[Datum]) -> Result<Option<Option<bool>>> {
+    pub fn contains(&self, ctx: &Evaluation, values: &[Datum]) -> Result<Option<Option<bool>>> {
         let Some(keys) = &self.keys else { return Ok(None) };
         let mut keys = keys.lock();
         let nulls = values.iter().enumerate().filter(|(_, value)| value.is_null()).fold(0, |all, (i, _)| all | 1 << i);
@@ -83,7 +83,13 @@ impl SubPlanRows {
     }
 
     /// Whether a row whose nulls are the first of the sets equals the values in the columns outside of the second.
-    fn has_partial(&self, ctx: &ExecContext, keys: &mut Keys, sets: (ColumnSet, ColumnSet), values: &[Datum]) -> Result<bool> {
+    fn has_partial(
+        &self,
+        ctx: &Evaluation,
+        keys: &mut ProbeKeys,
+        sets: (ColumnSet, ColumnSet),
+        values: &[Datum],
+    ) -> Result<bool> {
         if sets.1.count_ones() as usize == keys.parts.len() {
             return Ok(true);
         }
@@ -100,7 +106,7 @@ impl SubPlanRows {
     }
 }
 
-impl Keys {
+impl ProbeKeys {
     /// The key of values without the columns of a set.
     fn key(&self, values: &[Datum], left_out: ColumnSet) -> Vec<u8> {
         let mut key = Vec::with_capacity(16);

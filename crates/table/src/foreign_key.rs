@@ -132,14 +132,7 @@ pub(super) fn follow(
 ) -> Result<Events> {
     let key = key_of(constraint)?.clone();
     if key.has_period() {
-        let child = runner.target(constraint.relation)?;
-        let key = &old[..old.len().saturating_sub(1)];
-        let constraint_of_key = without_period(constraint)?;
-        let Some(reference) = Reference::new(runner, &child, referenced, &constraint_of_key, key)? else {
-            return Ok(Events::default());
-        };
-        let (rows, _held) = referencing_rows(runner, &child, &constraint_of_key, &reference)?;
-        periods(runner, constraint, old)?.check_referencing(&child, rows, referenced)?;
+        check_periods(runner, referenced, constraint, old)?;
         return Ok(Events::default());
     }
     let deleted = new.is_none();
@@ -156,7 +149,7 @@ pub(super) fn follow(
         let above = |number: &i16| columns.above(*number as usize - 1).map(|at| at as i16 + 1);
         runner.begin(changed, event, &constraint.columns.iter().filter_map(above).collect::<Vec<_>>())?;
     }
-    let Some(reference) = Reference::new(runner, &child, referenced, constraint, old)? else { return Ok(Events::default()) };
+    let Some(reference) = ReferencingKey::new(runner, &child, referenced, constraint, old)? else { return Ok(Events::default()) };
     let (rows, _held) = referencing_rows(runner, &child, constraint, &reference)?;
     if rows.is_empty() {
         return Ok(Events::default());
@@ -195,6 +188,16 @@ pub(super) fn follow(
         return Err(error::still_referenced(session, constraint, &referenced.relation, columns, old, false));
     }
     Ok(std::mem::take(&mut writer.events))
+}
+
+/// Raises 23503 when rows refer to a key with PERIOD that is not there any more.
+fn check_periods(runner: &mut Runner<'_>, referenced: &Arc<TableTarget>, constraint: &Constraint, old: &[Datum]) -> Result<()> {
+    let child = runner.target(constraint.relation)?;
+    let key = &old[..old.len().saturating_sub(1)];
+    let plain = without_period(constraint)?;
+    let Some(reference) = ReferencingKey::new(runner, &child, referenced, &plain, key)? else { return Ok(()) };
+    let (rows, _held) = referencing_rows(runner, &child, &plain, &reference)?;
+    periods(runner, constraint, old)?.check_referencing(&child, rows, referenced)
 }
 
 /// The rows that a key with PERIOD refers to.
@@ -243,7 +246,7 @@ fn as_referencing(
 }
 
 /// What the constraint's columns of a row that refers to a certain key are equal to.
-struct Reference {
+struct ReferencingKey {
     /// The columns' places in the row.
     columns: Vec<usize>,
     values: Vec<Datum>,
@@ -251,7 +254,7 @@ struct Reference {
     encoded: Vec<u8>,
 }
 
-impl Reference {
+impl ReferencingKey {
     /// The reference to `key`, or `None`: the columns of `child` have no such values.
     fn new(
         runner: &Runner<'_>,
@@ -259,12 +262,12 @@ impl Reference {
         referenced: &TableTarget,
         constraint: &Constraint,
         key: &[Datum],
-    ) -> Result<Option<Reference>> {
+    ) -> Result<Option<ReferencingKey>> {
         let Some(values) = as_referencing(runner, child, referenced, constraint, key)? else { return Ok(None) };
         let columns: Vec<usize> = constraint.columns.iter().map(|c| *c as usize - 1).collect();
         let parts = columns.iter().map(|c| &child.relation.columns[*c]);
         let parts = parts.map(|c| KeyPart::equality(runner.ctx.catalog(), (c.ty, c.collation))).collect();
-        let mut reference = Reference { columns, values, parts, encoded: Vec::new() };
+        let mut reference = ReferencingKey { columns, values, parts, encoded: Vec::new() };
         let mut encoded = Vec::new();
         reference.encode(&mut reference.values.iter(), &mut encoded);
         reference.encoded = encoded;
@@ -289,7 +292,7 @@ fn referencing_rows(
     runner: &Runner<'_>,
     child: &TableTarget,
     constraint: &Constraint,
-    reference: &Reference,
+    reference: &ReferencingKey,
 ) -> Result<(Vec<RowId>, Held)> {
     let (mut rows, mut held) = (Vec::new(), runner.ctx.resources().held());
     let (view, _pin) = runner.txn.latest_view();
@@ -321,7 +324,7 @@ fn referencing_rows(
 }
 
 /// Whether one of the rows still refers to the key, once those that change it or delete it have ended.
-fn any_still_refers(runner: &Runner<'_>, child: &TableTarget, reference: &Reference, rows: &[RowId]) -> Result<bool> {
+fn any_still_refers(runner: &Runner<'_>, child: &TableTarget, reference: &ReferencingKey, rows: &[RowId]) -> Result<bool> {
     for row in rows {
         runner.ctx.check_interrupt()?;
         runner.txn.lock_row(child.tree, *row, RowLockMode::ForKeyShare, Wait::Block)?;
@@ -367,7 +370,7 @@ fn change_referencing(
     constraint: &Constraint,
     (key, action, deleted): (&ForeignKeyInfo, Action, bool),
     new: Option<&[Datum]>,
-    (reference, row): (&Reference, RowId),
+    (reference, row): (&ReferencingKey, RowId),
 ) -> Result<()> {
     let child = writer.target.clone();
     let mode = if deleted && action == Action::Cascade { RowLockMode::ForUpdate } else { RowLockMode::ForNoKeyUpdate };
