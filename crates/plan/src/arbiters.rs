@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use melba_analyze::{Context, analyze_stored_expression};
 use melba_catalog::{IndexInfo, IndexKey, Relation};
-use melba_tree::{CoercionForm, Expr, OnConflict, equal, put_on_entry};
+use melba_tree::{Expr, OnConflict, put_on_entry};
 use melba_types::{Oid, Result, bail, err};
 
+use super::implication::{implies, is_same};
 use super::planner::Planner;
 
 /// The indexes that the clause names, or whose keys match its inference clause; empty when every unique index arbitrates.
@@ -86,7 +87,7 @@ fn is_inferred(
     }
     let Some(text) = &index.predicate else { return Ok(true) };
     let predicate = index_expression(planner, text, relation, entry)?;
-    Ok(conflict.inference_filter.as_ref().is_some_and(|f| implies(f, &predicate)))
+    Ok(conflict.inference_filter.as_ref().is_some_and(|f| implies(planner, f, &predicate)))
 }
 
 /// Whether a key has a collation and an operator class that an inference clause names, each if it does.
@@ -109,36 +110,4 @@ pub fn index_expression(planner: &Planner<'_>, text: &str, relation: &Arc<Relati
     let mut e = analyze_stored_expression(&context, text, Some(relation), None)?;
     put_on_entry(&mut e, entry);
     Ok(e)
-}
-
-/// Whether a condition surely implies a predicate: it is the predicate, or an AND with it.
-pub fn implies(condition: &Expr, predicate: &Expr) -> bool {
-    let parts = |e: &Expr| match e {
-        Expr::And(args) => args.clone(),
-        other => vec![other.clone()],
-    };
-    let given = parts(condition);
-    parts(predicate).iter().all(|p| given.iter().any(|g| is_same(g, p)))
-}
-
-/// Whether two expressions are equal, with or without explicit casts: in stored texts casts are explicit.
-pub fn is_same(a: &Expr, b: &Expr) -> bool {
-    equal(&with_casts_alike(a), &with_casts_alike(b))
-}
-
-fn with_casts_alike(e: &Expr) -> Expr {
-    let mut copy = e.clone();
-    copy.visit_mut(0, &mut |e, _| {
-        match e {
-            Expr::Relabel { form, .. }
-            | Expr::CoerceViaIo { form, .. }
-            | Expr::ArrayCoerce { form, .. }
-            | Expr::ConvertRowtype { form, .. }
-            | Expr::CoerceToDomain { form, .. } => *form = CoercionForm::ImplicitCast,
-            Expr::Function(f) => f.form = CoercionForm::Call,
-            _ => {}
-        }
-        true
-    });
-    copy
 }

@@ -32,6 +32,7 @@ pub mod file_scan;
 mod fold;
 mod grouping;
 mod groups;
+mod implication;
 mod index_path;
 pub mod io_usage;
 mod join;
@@ -85,6 +86,7 @@ use melba_expression::{Evaluation, NoSubPlans};
 use melba_fmgr::Session;
 use melba_types::{Result, TreeId};
 
+pub use access::SHOWN_XMIN;
 pub use column_statistics::column_statistics;
 pub use node::{CteNode, Estimate, Plan, PlanCommand, PlanNode, PlanStep, PlanSteps, SubPlanNode};
 pub use steps::plan_of_steps;

@@ -152,7 +152,7 @@ fn one_of(args: impl Iterator<Item = Outcome>) -> Outcome {
     })
 }
 
-fn is_strict(catalog: &Catalog, function: Oid) -> bool {
+pub fn is_strict(catalog: &Catalog, function: Oid) -> bool {
     catalog.function(function).is_some_and(|f| f.strict)
 }
 

@@ -13,9 +13,10 @@ use melba_types::{DbError, Oid, Result};
 
 use super::index::{INDEX_START, found_row, suppliers};
 use super::source::{relation_of, table_source};
-use crate::arbiters::{implies, index_expression, is_same};
+use crate::arbiters::index_expression;
 use crate::comparison::comparable;
 use crate::explain;
+use crate::implication::{implies, is_same};
 use crate::index_path::{BitmapChoice, BitmapMatch};
 use crate::layout::Layout;
 use crate::node::*;
@@ -53,7 +54,7 @@ pub(super) fn gin_paths(
 fn has_rows_for(planner: &Planner<'_>, entry: usize, relation: &Arc<Relation>, info: &IndexInfo, own: &[Expr]) -> Result<bool> {
     let Some(predicate) = &info.predicate else { return Ok(true) };
     let predicate = index_expression(planner, predicate, relation, entry)?;
-    Ok(implies(&Expr::And(own.to_vec()), &predicate))
+    Ok(implies(planner, &Expr::And(own.to_vec()), &predicate))
 }
 
 fn paths_by(
