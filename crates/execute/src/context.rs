@@ -59,6 +59,9 @@ pub struct ExecutionState {
     build: Option<Build>,
 }
 
+/// PostgreSQL gives no transaction an id below.
+const FIRST_NORMAL_XID: u32 = 3;
+
 /// Builds the operator of a plan node. The execution passes it, so that operators, sub-plans and WITH queries, which are built at
 /// the first request for rows, need not depend on the builder.
 pub(crate) type Build = fn(&PlanNode, &ExecContext) -> Result<Box<dyn Operator>>;
@@ -106,6 +109,11 @@ impl ExecutionState {
 }
 
 impl<'a> ExecContext<'a> {
+    /// The id of the transaction as system columns show it; never 0, which means that there is none.
+    pub(crate) fn xid(&self) -> u32 {
+        (self.state.tx.xid() as u32).max(FIRST_NORMAL_XID)
+    }
+
     /// A context of the same execution, over its evaluation.
     pub(super) fn over(evaluation: &'a Evaluation, state: &'a ExecutionState) -> ExecContext<'a> {
         ExecContext { evaluation, state }

@@ -88,6 +88,8 @@ struct Version {
     values: Vec<Datum>,
     id: RowId,
     table: Oid,
+    /// The transaction is its xmax: it has replaced, deleted or locked this version.
+    xmax: bool,
 }
 
 /// The table that a row to change is in.
@@ -386,10 +388,10 @@ impl ModifyOp {
         }
         if self.node.target.routing.is_some() {
             let Some(Routed { row: values, id, table }) = self.writer.insert_routed(ctx, new)? else { return Ok(None) };
-            return Ok(Some(Changed { old: None, new: Some(Version { values, id, table }) }));
+            return Ok(Some(Changed { old: None, new: Some(Version { values, id, table, xmax: false }) }));
         }
         let Some(id) = self.writer.insert(ctx, &mut new)? else { return Ok(None) };
-        Ok(Some(Changed { old: None, new: Some(Version { values: new, id, table: self.node.target.relation.oid }) }))
+        Ok(Some(Changed { old: None, new: Some(Version { values: new, id, table: self.node.target.relation.oid, xmax: false }) }))
     }
 
     /// Moves a member's events for triggers to the statement's: events of all members are in the order of the rows.
@@ -411,7 +413,7 @@ impl ModifyOp {
     }
 
     fn of_view(&self, values: Vec<Datum>) -> Option<Version> {
-        Some(Version { values, id: RowId(0), table: self.node.target.relation.oid })
+        Some(Version { values, id: RowId(0), table: self.node.target.relation.oid, xmax: false })
     }
 
     fn writer(&mut self, place: &Place<'_>) -> &mut TableWriter {
@@ -430,7 +432,7 @@ impl ModifyOp {
         old: Vec<Datum>,
         mut new: Vec<Datum>,
     ) -> Result<Option<Changed>> {
-        let version = |values| Some(Version { values, id, table: place.source.relation });
+        let version = |values, xmax| Some(Version { values, id, table: place.source.relation, xmax });
         let writer = self.writer(place);
         if !writer.before_update(ctx, id, &old, &mut new)? {
             return Ok(None);
@@ -456,12 +458,12 @@ impl ModifyOp {
             self.set_moving(false);
             let moved = inserted.as_ref().and_then(|changed| changed.new.as_ref());
             self.writer.moved(ctx, &old, moved.map(|version| &version.values[..]))?;
-            return Ok(inserted.map(|changed| Changed { old: version(shown), ..changed }));
+            return Ok(inserted.map(|changed| Changed { old: version(shown, true), ..changed }));
         }
         self.writer(place).update(ctx, id, &old, &mut new)?;
         self.gather_events(ctx, place)?;
         let (old, new) = (self.shown(ctx, place, old)?, self.shown(ctx, place, new)?);
-        Ok(Some(Changed { old: version(old), new: version(new) }))
+        Ok(Some(Changed { old: version(old, true), new: version(new, false) }))
     }
 
     fn delete(&mut self, ctx: &ExecContext, place: &Place<'_>, id: RowId, old: Vec<Datum>) -> Result<Option<Changed>> {
@@ -469,7 +471,7 @@ impl ModifyOp {
             return Ok(None);
         }
         let values = self.shown(ctx, place, old)?;
-        Ok(Some(Changed { old: Some(Version { values, id, table: place.source.relation }), new: None }))
+        Ok(Some(Changed { old: Some(Version { values, id, table: place.source.relation, xmax: true }), new: None }))
     }
 
     /// Whether the row was deleted. `root`: it moves to another partition of that table.
@@ -627,7 +629,7 @@ impl ModifyOp {
                 let id = writer.insert_checked(ctx, &new)?;
                 let values = up(new)?;
                 self.writer.gather_routed(ctx, table)?;
-                return Ok(Some(Changed { old: None, new: Some(Version { values, id, table }) }));
+                return Ok(Some(Changed { old: None, new: Some(Version { values, id, table, xmax: false }) }));
             };
             let Some((assignments, filter)) = &conflict.update else {
                 check_conflict_visible(ctx, target.tree, found.row)?;
@@ -659,7 +661,8 @@ impl ModifyOp {
                     .detail("The result tuple would appear in a different partition than the original tuple."));
             }
             writer.update(ctx, found.row, &old, &mut updated)?;
-            let version = |row| -> Result<_> { Ok(Some(Version { values: up(row)?, id: found.row, table })) };
+            // PostgreSQL's new version says, too, that the row was locked: `xmax = 0` tells inserted rows from updated ones.
+            let version = |row| -> Result<_> { Ok(Some(Version { values: up(row)?, id: found.row, table, xmax: true })) };
             let changed = Changed { old: version(old)?, new: version(updated)? };
             self.writer.gather_routed(ctx, table)?;
             return Ok(Some(changed));
@@ -697,12 +700,16 @@ impl ModifyOp {
         }
         for version in &versions {
             match version {
-                None => row.extend([Datum::Null, Datum::Null, Datum::Null]),
+                None => row.extend(std::iter::repeat_n(Datum::Null, 7)),
                 Some(version) => {
                     let field = |&c: &usize| ctx.expand(version.values[c].clone(), relation.columns[c].kind);
                     let fields = returning.live.iter().map(field).collect::<Result<_>>()?;
                     row.extend([
                         Datum::Int8(version.id.0 as i64),
+                        Datum::Oid(melba_plan::SHOWN_XMIN),
+                        Datum::Oid(0),
+                        Datum::Oid(if version.xmax { ctx.xid() } else { 0 }),
+                        Datum::Oid(0),
                         Datum::Oid(version.table.0),
                         Datum::Record(Arc::new(Record {
                             type_oid: returning.row_type,

@@ -37,6 +37,9 @@ fn states_sizes(query: &Query, entry: usize, pg_class: &Relation) -> bool {
         && updated.iter().all(|number| pg_class.columns.get(*number as usize - 1).is_some_and(|column| is_size(&column.name)))
 }
 
+/// The system columns of a row that RETURNING reads, in the order in which they are given to it.
+const RETURNED_SYSTEM_COLUMNS: [i16; 6] = [-1, -2, -3, -4, -5, -6];
+
 /// The table that a statement changes.
 struct Changed<'a> {
     /// Its range entry.
@@ -412,7 +415,11 @@ fn returning(
     };
     let versions = if default == LATEST { &[OLD, NEW, LATEST][..] } else { &[OLD, NEW] };
     layout = versions.iter().fold(layout, |layout, version| layout.joined(&table_layout(*version, columns)));
-    layout.0.extend(versions.iter().flat_map(|version| [(*version, -1), (*version, -6), (*version, 0)]));
+    layout.0.extend(
+        versions
+            .iter()
+            .flat_map(|version| RETURNED_SYSTEM_COLUMNS.iter().map(|column| (*version, *column)).chain([(*version, 0)])),
+    );
     // A view's columns, where no plan of a source has replaced them.
     let entries = &planner.level_mut().entries;
     let (joined, names) = (joined_columns(entries), entry_names(entries));

@@ -132,8 +132,8 @@ pub enum MergeActionNode {
     Nothing,
 }
 
-/// RETURNING, over: the input's columns, the old row, the new row (and the latest), then for each of them its row id, its table,
-/// its value as a composite.
+/// RETURNING, over: the input's columns, the old row, the new row (and the latest), then for each of them its system columns
+/// from ctid to tableoid and its value as a composite.
 #[derive(Debug)]
 pub struct Returning {
     pub expressions: Vec<Expression>,

@@ -14,7 +14,7 @@ use melba_fmgr::{MakeAggregate, Partition};
 use melba_types::limits::Ticker;
 use melba_types::{Batch, ByteStrings, Column, ColumnData, Datum, DbError, Result};
 
-use self::frame::Frames;
+use self::frame::{Frames, Offsets};
 use self::pages::Pages;
 use super::pending::{Pending, give};
 use super::sort::encode_keys;
@@ -31,6 +31,8 @@ pub(super) struct WindowOp {
     layout: Layout,
     input: Box<dyn Operator>,
     done: bool,
+    /// Known from the first request for rows on.
+    offsets: Option<Offsets>,
     /// Rows of the partition that the last batch ended in, and the batch after it that was read already.
     rest: Batch,
     /// A partition in files: its rows and results, read from the same place.
@@ -109,6 +111,7 @@ impl WindowOp {
             layout,
             input,
             done: false,
+            offsets: None,
             rest: Batch::default(),
             large: None,
             used: (0, 0),
@@ -229,7 +232,8 @@ impl WindowOp {
 
     fn function(&self, ctx: &ExecContext, index: usize, pages: &Pages<'_>, sink: Sink<'_>) -> Result<()> {
         let function = &self.node.functions[index];
-        let frames = Frames::new(&self.node, ctx, pages, self.layout.order_key, self.layout.order_value)?;
+        let Some(offsets) = &self.offsets else { return Err(DbError::internal("a window frame whose offsets are not known")) };
+        let frames = Frames::new(&self.node, ctx, pages, self.layout.order_key, self.layout.order_value, offsets);
         let arguments = self.layout.arguments[index].clone();
         let rows = PartitionRows { pages, arguments, keep: self.layout.keeps[index], frames: &frames };
         match &function.function {
@@ -370,6 +374,9 @@ fn aggregate(
 
 impl Operator for WindowOp {
     fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
+        if self.offsets.is_none() {
+            self.offsets = Some(Offsets::compute(&self.node, ctx)?);
+        }
         loop {
             if let Some(batch) = self.pending.take(limit) {
                 return Ok(Some(batch));
@@ -393,6 +400,7 @@ impl Operator for WindowOp {
 
     fn rescan(&mut self, ctx: &ExecContext) -> Result<()> {
         self.done = false;
+        self.offsets = None;
         self.rest = Batch::default();
         self.large = None;
         self.used = (0, 0);

@@ -15,6 +15,9 @@ use crate::node::*;
 use crate::planner::Planner;
 use crate::volatility;
 
+/// xmin of every visible row: it counts as written by the frozen transaction.
+pub const SHOWN_XMIN: u32 = 2;
+
 /// The columns of a stored table that the query reads; `decided` as for `needed`.
 pub fn table_source(
     planner: &mut Planner<'_>,
@@ -85,8 +88,7 @@ pub fn scan_outputs(
         let (output, kind) = match column {
             -1 => (ScanOutput::RowId, Kind::Int8),
             -6 => (ScanOutput::Const(Datum::Oid(relation.oid.0)), Kind::Oid),
-            // Every visible row counts as written by the frozen transaction.
-            -2 => (ScanOutput::Const(Datum::Oid(2)), Kind::Oid),
+            -2 => (ScanOutput::Const(Datum::Oid(SHOWN_XMIN)), Kind::Oid),
             c if c < 0 => (ScanOutput::Const(Datum::Oid(0)), Kind::Oid),
             0 => {
                 // A member's row is shown as one of its parent.

@@ -22,18 +22,20 @@ pub(super) struct Frames<'a> {
     value: Option<usize>,
     /// The last requested peer group.
     group: RefCell<Range<usize>>,
-    start_offset: Datum,
-    end_offset: Datum,
+    offsets: &'a Offsets,
 }
 
-impl<'a> Frames<'a> {
-    pub fn new(
-        node: &'a WindowNode,
-        ctx: &'a ExecContext<'a>,
-        pages: &'a Pages<'a>,
-        key: usize,
-        value: Option<usize>,
-    ) -> Result<Frames<'a>> {
+/// The frame's offsets: computed once, even when there is no row.
+#[derive(Default)]
+pub(super) struct Offsets {
+    start: Datum,
+    end: Datum,
+}
+
+impl Offsets {
+    /// # Errors
+    /// 22004 for NULL, 22013 for a negative number of rows or groups.
+    pub fn compute(node: &WindowNode, ctx: &ExecContext) -> Result<Offsets> {
         let offset = |e: &Option<melba_expression::Expression>, which: &str| -> Result<Datum> {
             let Some(e) = e else { return Ok(Datum::Null) };
             let value = e.eval_row(ctx, &[])?;
@@ -45,10 +47,21 @@ impl<'a> Frames<'a> {
                 _ => Ok(value),
             }
         };
-        let start_offset = offset(&node.start_offset, "starting")?;
-        let end_offset = offset(&node.end_offset, "ending")?;
+        Ok(Offsets { start: offset(&node.start_offset, "starting")?, end: offset(&node.end_offset, "ending")? })
+    }
+}
+
+impl<'a> Frames<'a> {
+    pub fn new(
+        node: &'a WindowNode,
+        ctx: &'a ExecContext<'a>,
+        pages: &'a Pages<'a>,
+        key: usize,
+        value: Option<usize>,
+        offsets: &'a Offsets,
+    ) -> Frames<'a> {
         let rows = pages.rows();
-        Ok(Frames { node, ctx, pages, rows, key, value, group: RefCell::new(0..0), start_offset, end_offset })
+        Frames { node, ctx, pages, rows, key, value, group: RefCell::new(0..0), offsets }
     }
 
     /// The rows that are equal in order; mostly the row is in the last requested group, or the first one after it.
@@ -111,7 +124,7 @@ impl<'a> Frames<'a> {
 
     /// The first row of the frame (`starting`), or the row after its last.
     fn bound(&self, row: usize, bound: &FrameBound, starting: bool) -> Result<usize> {
-        let offset = if starting { &self.start_offset } else { &self.end_offset };
+        let offset = if starting { &self.offsets.start } else { &self.offsets.end };
         Ok(match (bound, self.node.frame.mode) {
             (FrameBound::UnboundedPreceding, _) => 0,
             (FrameBound::UnboundedFollowing, _) => self.rows,
