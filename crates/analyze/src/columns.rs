@@ -340,7 +340,7 @@ fn places_by_name(columns: &[OutputColumn]) -> HashMap<Arc<str>, Vec<usize>> {
 
 fn system_column(table: &[RangeEntry], item: &NsItem, name: &str) -> Option<FoundColumn> {
     let entry = &table[item.entry];
-    if !matches!(entry.kind, RangeKind::Relation { .. }) {
+    if !item.system_columns || !matches!(entry.kind, RangeKind::Relation { .. }) {
         return None;
     }
     let (_, column, ty) = SYSTEM_COLUMNS.iter().find(|(n, _, _)| *n == name)?;

@@ -92,9 +92,9 @@ fn similar_columns(analyzer: &Analyzer<'_, '_>, relation: Option<&str>, name: &s
                 continue;
             }
             let penalty = relation.map_or(0, |r| levenshtein(r, &entry.name));
-            let system =
-                matches!(entry.kind, RangeKind::Relation { .. }) && super::scope::SYSTEM_COLUMNS.iter().any(|c| c.0 == name);
-            if system && penalty == 0 {
+            let lacks_them = level.namespace.iter().any(|item| item.entry == index && !item.system_columns);
+            let system = matches!(entry.kind, RangeKind::Relation { .. }) && !lacks_them;
+            if system && penalty == 0 && super::scope::SYSTEM_COLUMNS.iter().any(|c| c.0 == name) {
                 similar.exact.push((entry.name.to_string(), index));
             }
             for column in entry.columns.iter().filter(|c| c.ty.is_valid()) {

@@ -61,8 +61,10 @@ fn conflict_update<'p>(
         analyzer.level_mut().range_table[entry].required.update = true;
     }
     let is_view = analyzer.level().view_target.is_some();
-    let item =
+    let mut item =
         if is_view { view_target::excluded_of_view(analyzer, excluded)? } else { NsItem::new(excluded, "excluded".into()) };
+    // The proposed row is stored nowhere.
+    item.system_columns = false;
     analyzer.level_mut().namespace.push(item);
     let mut targets = assignment::set_clause(analyzer, &clause.target_list, relation)?;
     let mut filter = analyzer.condition(&clause.where_clause, ExprKind::Where, "WHERE")?;

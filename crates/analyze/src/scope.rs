@@ -141,6 +141,8 @@ pub struct NsItem {
     /// LATERAL references are allowed (not from the nullable side).
     pub lateral_ok: bool,
     pub version: RowVersion,
+    /// It has system columns, if its entry has.
+    pub system_columns: bool,
     /// Where the columns of a wide entry are, once one was looked for.
     pub names: OnceCell<Rc<HashMap<Arc<str>, Vec<usize>>>>,
 }

@@ -96,6 +96,7 @@ impl NsItem {
             lateral_only: false,
             lateral_ok: true,
             version: RowVersion::Default,
+            system_columns: true,
             names: OnceCell::new(),
         }
     }
