@@ -5,17 +5,17 @@ use melba_types::{DbError, Result, err};
 use crate::type_io::{invalid_text, trim};
 
 pub fn int2_in(text: &str) -> Result<i16> {
-    let wide = parse_integer(text, "smallint")?;
+    let wide = parse_integer(text, "smallint", i16::MIN.into())?;
     i16::try_from(wide).map_err(|_| out_of_text_range(text, "smallint"))
 }
 
 pub fn int4_in(text: &str) -> Result<i32> {
-    let wide = parse_integer(text, "integer")?;
+    let wide = parse_integer(text, "integer", i32::MIN.into())?;
     i32::try_from(wide).map_err(|_| out_of_text_range(text, "integer"))
 }
 
 pub fn int8_in(text: &str) -> Result<i64> {
-    parse_integer(text, "bigint")
+    parse_integer(text, "bigint", i64::MIN)
 }
 
 fn out_of_text_range(text: &str, type_name: &str) -> DbError {
@@ -24,7 +24,7 @@ fn out_of_text_range(text: &str, type_name: &str) -> DbError {
 
 /// An integer literal as the integer types read it: spaces around, a sign, decimal or 0x/0o/0b digits, underscores
 /// between digits.
-fn parse_integer(text: &str, type_name: &str) -> Result<i64> {
+fn parse_integer(text: &str, type_name: &str, min: i64) -> Result<i64> {
     let bytes = text.as_bytes();
     // The common case first: a sign and up to 18 digits.
     let (negative, digits) = match bytes.split_first() {
@@ -35,10 +35,11 @@ fn parse_integer(text: &str, type_name: &str) -> Result<i64> {
         let value = digits.iter().fold(0i64, |v, d| v * 10 + i64::from(d - b'0'));
         return Ok(if negative { -value } else { value });
     }
-    parse_integer_slowly(text, type_name)
+    parse_integer_slowly(text, type_name, min)
 }
 
-fn parse_integer_slowly(text: &str, type_name: &str) -> Result<i64> {
+/// Too many digits are out of range before what follows them is looked at, as in PostgreSQL (pg_strtoint32_safe).
+fn parse_integer_slowly(text: &str, type_name: &str, min: i64) -> Result<i64> {
     let invalid = || invalid_text(type_name, text);
     let mut rest = trim(text).as_bytes();
     let negative = rest.first() == Some(&b'-');
@@ -56,7 +57,8 @@ fn parse_integer_slowly(text: &str, type_name: &str) -> Result<i64> {
     } else if rest.first() == Some(&b'_') {
         return Err(invalid());
     }
-    let (mut value, mut overflow, mut digits) = (0i64, false, 0);
+    let limit = min.unsigned_abs();
+    let (mut value, mut digits) = (0u64, 0);
     let mut i = 0;
     while i < rest.len() {
         // An underscore stands before a digit.
@@ -64,21 +66,18 @@ fn parse_integer_slowly(text: &str, type_name: &str) -> Result<i64> {
             i += 1;
         }
         let digit = rest.get(i).and_then(|&c| (c as char).to_digit(radix)).ok_or_else(invalid)?;
-        // Accumulates negatively, so that the minimum fits.
-        match value.checked_mul(i64::from(radix)).and_then(|v| v.checked_sub(i64::from(digit))) {
-            Some(v) => value = v,
-            None => overflow = true,
+        if value > limit / u64::from(radix) {
+            return Err(out_of_text_range(text, type_name));
         }
+        value = value * u64::from(radix) + u64::from(digit);
         digits += 1;
         i += 1;
     }
     if digits == 0 {
         return Err(invalid());
     }
-    if overflow || (!negative && value == i64::MIN) {
-        return Err(out_of_text_range(text, type_name));
-    }
-    Ok(if negative { value } else { -value })
+    let signed = if negative { 0i64.checked_sub_unsigned(value) } else { i64::try_from(value).ok() };
+    signed.ok_or_else(|| out_of_text_range(text, type_name))
 }
 
 #[cfg(test)]
@@ -101,5 +100,8 @@ mod tests {
         assert_eq!(message("0x"), "invalid input syntax for type integer: \"0x\"");
         assert_eq!(message("2147483648"), "value \"2147483648\" is out of range for type integer");
         assert!(int8_in("9223372036854775808").is_err());
+        assert!(int8_in("-9223372036854775809").is_err());
+        assert_eq!(message("99999999999x"), "value \"99999999999x\" is out of range for type integer");
+        assert_eq!(message("2147483648x"), "invalid input syntax for type integer: \"2147483648x\"");
     }
 }

@@ -35,7 +35,8 @@ fn money_in(text: &str) -> Result<i64> {
     let end = rest.find(|c: char| !c.is_ascii_digit() && c != ',' && c != '.').unwrap_or(rest.len());
     let (number, tail) = rest.split_at(end);
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    if fraction.contains([',', '.']) || !number.contains(|c: char| c.is_ascii_digit()) {
+    // Without digits it is 0, as in PostgreSQL.
+    if fraction.contains([',', '.']) {
         return Err(invalid());
     }
     for c in tail.chars() {

@@ -38,6 +38,8 @@ struct Extreme {
     best: Datum,
     /// How a value compares with the best one when it is better.
     better: Ordering,
+    /// Of equal values the last one is kept, as PostgreSQL's functions do (`numeric_larger`); of bpchar the first (`bpchar_larger`).
+    keeps_first: bool,
     /// `None`: a record's, known with the first value; or `function` has the order.
     key: Option<KeyType>,
     /// The order that functions of users give the values.
@@ -65,7 +67,13 @@ impl Extreme {
             false => ValueOrder::of_type(call.session.catalog(), ty, call.collation)?,
         };
         let key = if ty == oids::RECORD || function.is_some() { None } else { Some(extreme_key(call, ty)?) };
-        Ok(Box::new(Extreme { best: Datum::Null, better, key, function }))
+        let keeps_first = call.session.catalog().base_type(ty) == oids::BPCHAR;
+        Ok(Box::new(Extreme { best: Datum::Null, better, keeps_first, key, function }))
+    }
+
+    /// Whether a value that compares so with the best one replaces it.
+    fn replaces(&self, ordering: Ordering) -> bool {
+        ordering == self.better || ordering == Ordering::Equal && !self.keeps_first
     }
 
     fn take(&mut self, v: Datum) {
@@ -77,7 +85,7 @@ impl Extreme {
             (best, Some(key)) => key::compare(key, &v, best),
             (best, None) => key::compare_plain(&v, best),
         };
-        if ordering == self.better {
+        if self.replaces(ordering) {
             self.best = v;
         }
     }
@@ -87,7 +95,7 @@ impl Extreme {
         let is_better = match (&self.best, &self.function) {
             _ if v.is_null() => false,
             (Datum::Null, _) | (_, None) => true,
-            (best, Some(order)) => order.compare(Comparer::of_call(call), v, best)? == self.better,
+            (best, Some(order)) => self.replaces(order.compare(Comparer::of_call(call), v, best)?),
         };
         if is_better {
             self.best = v.clone();
@@ -133,7 +141,7 @@ impl Aggregate for Extreme {
             ColumnData::Int4(v) if plain => best_row(column, v, rows, |a, b| if greater { a > b } else { a < b }),
             ColumnData::Int8(v) if plain => best_row(column, v, rows, |a, b| if greater { a > b } else { a < b }),
             ColumnData::Numeric(v) if plain => best_row(column, &v.values, rows, |a, b| if greater { a > b } else { a < b }),
-            ColumnData::Float8(v) if plain => best_row(column, v, rows, |a, b| compare_f64(a, b) == self.better),
+            ColumnData::Float8(v) if plain => best_row(column, v, rows, |a, b| self.replaces(compare_f64(a, b))),
             ColumnData::Text(v) | ColumnData::Bytes(v) if plain => {
                 let mut best: Option<usize> = None;
                 for_each_valid(column.validity.as_ref(), TakenRows::These(rows), |i| {

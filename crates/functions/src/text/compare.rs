@@ -75,8 +75,9 @@ fn smaller(a: &[Datum], order: Ordering) -> Datum {
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("text_larger", |c, a| Ok(larger(a, text(c, a)?))),
     ("text_smaller", |c, a| Ok(smaller(a, text(c, a)?))),
-    ("bpchar_larger", |c, a| Ok(larger(a, bpchar(c, a)?))),
-    ("bpchar_smaller", |c, a| Ok(smaller(a, bpchar(c, a)?))),
+    // Unlike those of other types, these return the first of equal values.
+    ("bpchar_larger", |c, a| Ok(a[usize::from(bpchar(c, a)?.is_lt())].clone())),
+    ("bpchar_smaller", |c, a| Ok(a[usize::from(bpchar(c, a)?.is_gt())].clone())),
     ("text_pattern_lt", |_, a| Ok(Datum::Bool(pattern(a).is_lt()))),
     ("text_pattern_le", |_, a| Ok(Datum::Bool(pattern(a).is_le()))),
     ("text_pattern_gt", |_, a| Ok(Datum::Bool(pattern(a).is_gt()))),
