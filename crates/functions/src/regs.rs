@@ -13,6 +13,14 @@ pub fn object_named(session: &dyn Session, ty: Oid, name: &str) -> Result<Oid> {
     within(session, |names| session.catalog().reg_input(ty, name, names))
 }
 
+/// The relation of a name for a session.
+///
+/// # Errors
+/// Those of `Catalog::relation_input`.
+pub fn relation_named(session: &dyn Session, name: &str) -> Result<Oid> {
+    within(session, |names| session.catalog().relation_input(name, names))
+}
+
 /// The type of a name for a session.
 ///
 /// # Errors

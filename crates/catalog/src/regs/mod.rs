@@ -287,6 +287,28 @@ impl Catalog {
         }
     }
 
+    /// The relation of a name, as has_table_privilege and the like read it.
+    ///
+    /// # Errors
+    /// 42602 when the text is no name, 42601 for too many parts, 0A000 for a name in another database, 3F000, 42P01 when there is none.
+    pub fn relation_input(&self, text: &str, within: &NameScope<'_>) -> Result<Oid> {
+        let names = parse_qualified_name(text)?;
+        let full = names.join(".");
+        match &names[..] {
+            [_, _, _, _, ..] => bail!(SYNTAX_ERROR, "improper relation name (too many dotted names): {full}"),
+            [database, _, _] if self.database(self.database_oid()).is_none_or(|d| *d.name != **database) => {
+                bail!(FEATURE_NOT_SUPPORTED, "cross-database references are not implemented: \"{full}\"")
+            }
+            _ => {}
+        }
+        let scope = self.scope(&names, within)?;
+        match &names[..] {
+            [.., schema, _] if scope.is_empty() => bail!(UNDEFINED_SCHEMA, "schema \"{schema}\" does not exist"),
+            [.., name] => self.parse_named(oids::REGCLASS, &full, &scope, name),
+            [] => bail!(INVALID_NAME, "invalid name syntax"),
+        }
+    }
+
     fn parse_named(&self, ty: Oid, full: &str, scope: &[Oid], name: &str) -> Result<Oid> {
         match ty {
             oids::REGCLASS => {

@@ -13,7 +13,7 @@ use melba_fmgr::{CallInfo, ScalarFn};
 use melba_types::{Array, ArrayDim, Datum, Oid, Result, bail, err, oids};
 
 use super::current_role;
-use crate::regs::object_named;
+use crate::regs::{object_named, relation_named};
 
 /// The target of the privileges: owner and list, or `None` when there is no object with the OID given.
 type Target = Option<(Oid, Acl)>;
@@ -55,19 +55,34 @@ fn check(
     find: impl Fn(&CallInfo<'_>, &Datum) -> Result<Target>,
 ) -> Result<Datum> {
     let (role, rest) = role_and_rest(call, args, 3)?;
-    let masks = parse_privileges(kind, rest[1].as_str())?;
-    let Some((owner, acl)) = find(call, &rest[0])? else { return Ok(Datum::Null) };
+    // As in PostgreSQL: the object first, but for sequences.
+    let (target, masks) = match kind {
+        AclKind::Sequence => {
+            let masks = parse_privileges(kind, rest[1].as_str())?;
+            (find(call, &rest[0])?, masks)
+        }
+        _ => (find(call, &rest[0])?, parse_privileges(kind, rest[1].as_str())?),
+    };
+    let Some((owner, acl)) = target else { return Ok(Datum::Null) };
     let has = |mask: &u64| call.session.catalog().has_privileges(role, kind, owner, &acl, *mask);
     Ok(Datum::Bool(masks.iter().any(has)))
 }
 
+/// A relation by its OID, or by its name, which is never a number.
+fn relation_oid(call: &CallInfo<'_>, value: &Datum) -> Result<Oid> {
+    match value {
+        Datum::Text(name) => relation_named(call.session, name),
+        other => Ok(Oid(other.as_oid())),
+    }
+}
+
 fn relation_target(call: &CallInfo<'_>, value: &Datum) -> Result<Target> {
-    let oid = object(call, oids::REGCLASS, value)?;
+    let oid = relation_oid(call, value)?;
     Ok(call.session.catalog().relation(oid).map(|r| (r.owner, r.acl.clone())))
 }
 
 fn sequence_target(call: &CallInfo<'_>, value: &Datum) -> Result<Target> {
-    let oid = object(call, oids::REGCLASS, value)?;
+    let oid = relation_oid(call, value)?;
     let relation = call.session.catalog().relation(oid);
     if let Some(other) = relation.filter(|r| r.sequence.is_none()) {
         bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a sequence", other.name);
@@ -171,18 +186,20 @@ fn parameter_target(call: &CallInfo<'_>, value: &Datum) -> Result<Target> {
 fn check_column(call: &CallInfo<'_>, args: &[Datum]) -> Result<Datum> {
     let (role, rest) = role_and_rest(call, args, 4)?;
     let catalog = call.session.catalog();
-    let masks = parse_privileges(AclKind::Column, rest[2].as_str())?;
-    let Some(relation) = catalog.relation(object(call, oids::REGCLASS, &rest[0])?) else { return Ok(Datum::Null) };
+    let relation = catalog.relation(relation_oid(call, &rest[0])?);
     let at =
-        match &rest[1] {
-            Datum::Text(name) => {
+        match (&rest[1], relation) {
+            (_, None) => None,
+            (Datum::Text(name), Some(relation)) => {
                 let found = relation.columns.iter().position(|c| c.name == *name);
                 Some(found.ok_or_else(|| {
                     err!(UNDEFINED_COLUMN, "column \"{name}\" of relation \"{}\" does not exist", relation.name)
                 })?)
             }
-            number => usize::try_from(number.as_i16()).ok().and_then(|n| n.checked_sub(1)),
+            (number, _) => usize::try_from(number.as_i16()).ok().and_then(|n| n.checked_sub(1)),
         };
+    let masks = parse_privileges(AclKind::Column, rest[2].as_str())?;
+    let Some(relation) = relation else { return Ok(Datum::Null) };
     let Some(column) = at.and_then(|at| relation.columns.get(at)).filter(|c| !c.dropped) else { return Ok(Datum::Null) };
     Ok(Datum::Bool(masks.iter().any(|mask| catalog.has_column_privileges(role, relation, column, *mask))))
 }
@@ -191,8 +208,9 @@ fn check_column(call: &CallInfo<'_>, args: &[Datum]) -> Result<Datum> {
 fn check_any_column(call: &CallInfo<'_>, args: &[Datum]) -> Result<Datum> {
     let (role, rest) = role_and_rest(call, args, 3)?;
     let catalog = call.session.catalog();
+    let relation = catalog.relation(relation_oid(call, &rest[0])?);
     let masks = parse_privileges(AclKind::Column, rest[1].as_str())?;
-    let Some(relation) = catalog.relation(object(call, oids::REGCLASS, &rest[0])?) else { return Ok(Datum::Null) };
+    let Some(relation) = relation else { return Ok(Datum::Null) };
     let has = |mask: &u64| any_column(catalog, role, relation, *mask);
     Ok(Datum::Bool(masks.iter().any(has)))
 }
