@@ -223,6 +223,8 @@ pub(super) fn check_use(context: &StatementContext, planned: &Planned, view: Opt
     if runs && planned.permissions.changes_permanent() && context.session.settings.lock().get("transaction_read_only").as_bool() {
         bail!(READ_ONLY_SQL_TRANSACTION, "cannot execute {command} in a read-only transaction");
     }
+    // PostgreSQL computes constants when it plans, and checks privileges when it begins to run.
+    planned.plan.check_constants()?;
     if planned.permissions.is_restrictable() {
         let settings = context.session.settings.lock();
         planned.permissions.check_restricted(&context.catalog, settings.get("restrict_nonsystem_relation_kind").as_text())?;
