@@ -8,11 +8,11 @@ use std::sync::Arc;
 use melba_catalog::{Constraint as Row, ConstraintKind, Object, Relation};
 use melba_definition::context::Ddl;
 use melba_parse::nodes::strings;
-use melba_types::{Oid, Result, bail, err};
+use melba_types::{Oid, Result, bail};
 use pg_query::protobuf::{ConstrType, Constraint};
 
 use crate::remove::drop_constraint_row;
-use crate::table::children::{EXCLUSIVE, each_child, has_children};
+use crate::table::children::{EXCLUSIVE, each_child};
 use crate::table::inherit::{check_mergeable, put_inherited_check, put_inherited_not_null};
 use crate::table::rows::{check_existing_rows, check_no_nulls};
 
@@ -147,13 +147,6 @@ pub fn pass_constraints_on(ddl: &Ddl<'_>, parent: &Relation, before: &[Oid]) -> 
 pub fn drop_constraint_from_children(ddl: &Ddl<'_>, relation: &Relation, row: &Row, recurse: bool) -> Result<()> {
     if row.no_inherit || !matches!(row.kind, ConstraintKind::Check | ConstraintKind::NotNull) {
         return Ok(());
-    }
-    if relation.is_partitioned() && !recurse && has_children(ddl, relation) {
-        return Err(err!(
-            INVALID_TABLE_DEFINITION,
-            "cannot remove constraint from only the partitioned table when partitions exist"
-        )
-        .hint("Do not specify the ONLY keyword."));
     }
     let column_of = |r: &Relation, c: &Row| c.columns.first().map(|n| r.columns[*n as usize - 1].name.clone());
     let column = column_of(relation, row);

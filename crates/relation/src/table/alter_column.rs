@@ -190,6 +190,9 @@ fn drop_not_null(ddl: &Ddl<'_>, relation: &Relation, at: usize, recurse: bool) -
     }
     match catalog.not_null_constraint(relation, number) {
         Some(constraint) => {
+            if relation.is_partition() && constraint.inherited > 0 {
+                bail!(INVALID_TABLE_DEFINITION, "column \"{}\" is marked NOT NULL in parent table", column.name);
+            }
             refuse_inherited_constraint(relation, constraint)?;
             let address = ObjectAddress { class: classes::PG_CONSTRAINT, object: constraint.oid, sub: 0 };
             ddl.dropping(&[Dropped { address, original: true, normal: false }]);
