@@ -123,3 +123,48 @@ select fold('y'), fold('y');
 select pg_get_functiondef('fold'::regproc);
 select * from folded order by 1;
 drop table folded cascade;
+
+-- ON CONFLICT by partial indexes, whose predicates follow from the conditions.
+create table parts (a int, b int, c text, d int);
+create unique index parts_a on parts (a) where b > 5;
+create unique index parts_c on parts (c) where a is not null;
+create unique index parts_b on parts (b) where c in ('x', 'y', 'z');
+create unique index parts_d on parts (d) where c <> 'n' and b >= 0;
+insert into parts values (1, 10, 'x', 1);
+insert into parts values (1, 20) on conflict (a) where b > 10 do update set b = excluded.b returning *;
+insert into parts values (1, 20) on conflict (a) where b >= 6 do nothing;
+insert into parts values (1, 20) on conflict (a) where b = 7 do nothing;
+insert into parts values (1, 20) on conflict (a) where b in (7, 8) do nothing;
+insert into parts values (1, 20) on conflict (a) where b in (5, 8) do nothing;
+insert into parts values (1, 20) on conflict (a) where b > 5::bigint do nothing;
+insert into parts values (1, 20) on conflict (a) where 8 < b do nothing;
+insert into parts values (1, 20) on conflict (a) where b >= 5 do nothing;
+insert into parts values (1, 20) on conflict (a) where b < 7 do nothing;
+insert into parts values (1, 20) on conflict (a) where b > 5 or b = 6 do nothing;
+insert into parts values (1, 20) on conflict (a) where b > 5 or c = 'x' do nothing;
+insert into parts values (1, 20) on conflict (a) where b between 6 and 7 do nothing;
+insert into parts values (1, 20) on conflict (a) where b <> 6 do nothing;
+insert into parts values (2, 2, 'x') on conflict (c) where a = 1 do nothing;
+insert into parts values (2, 2, 'x') on conflict (c) where a + 1 > b do nothing;
+insert into parts values (2, 2, 'x') on conflict (c) where not (a is null) do nothing;
+insert into parts values (2, 2, 'x') on conflict (c) where coalesce(a, 1) = 1 do nothing;
+insert into parts values (2, 2, 'x') on conflict (c) where b = 2 do nothing;
+insert into parts values (2, 20, 'x') on conflict (b) where c in ('x', 'y') do nothing;
+insert into parts values (2, 20, 'x') on conflict (b) where c in ('x', 'w') do nothing;
+insert into parts values (2, 20, 'x') on conflict (b) where c = 'x' or c = 'z' do nothing;
+insert into parts values (2, 3, 'p', 1) on conflict (d) where c = 'm' and b > 0 do nothing;
+insert into parts values (2, 3, 'p', 1) on conflict (d) where c > 'n' and b = 0 do nothing;
+insert into parts values (2, 3, 'p', 1) on conflict (d) where c > 'm' and b = 0 do nothing;
+insert into parts values (2, 3, 'p', 1) on conflict (d) where c not in ('n', 'm') and b = 0 do nothing;
+select * from parts;
+drop table parts;
+
+-- Whether a row was inserted or updated.
+create table upserted (id int primary key, v text);
+insert into upserted values (1, 'a') returning xmax = 0 as inserted, cmin, cmax, xmin is not null as has_xmin, tableoid::regclass;
+insert into upserted values (1, 'b'), (2, 'c') on conflict (id) do update set v = excluded.v returning id, xmax = 0 as inserted;
+with u as (insert into upserted values (2, 'd'), (3, 'e') on conflict (id) do update set v = excluded.v returning *, xmax = 0 as inserted) select * from u;
+update upserted set v = 'f' where id = 1 returning id, xmax, cmin;
+delete from upserted where id = 1 returning id, xmax = 0 as alive, xmax::text = (txid_current() & 4294967295)::text as deleted_here;
+insert into upserted values (2, 'g') on conflict (id) do update set v = 'h' where excluded.ctid is null;
+drop table upserted;

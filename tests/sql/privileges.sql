@@ -132,3 +132,24 @@ drop type c, e;
 drop domain d;
 revoke usage on schema play from privilege_bob, privilege_cee;
 drop role privilege_bob, privilege_cee;
+
+-- Names of relations as has_table_privilege reads them.
+create table priv_names (a int);
+select has_table_privilege('12345', 'select');
+select has_table_privilege('a.b.c.d', 'select');
+select has_table_privilege('nodb.public.priv_names', 'select');
+select has_table_privilege('nosch.priv_names', 'select');
+select has_table_privilege('nosuch', 'nopriv');
+select has_table_privilege('priv_names', 'nopriv');
+select has_table_privilege(0, 'nopriv');
+select has_column_privilege('nosuch', 'a', 'nopriv');
+select has_column_privilege('priv_names', 'nosuch', 'nopriv');
+select has_any_column_privilege('12345', 'select');
+select has_sequence_privilege('nosuch', 'nopriv');
+create role priv_reader;
+set role priv_reader;
+select a, 1/0 from priv_names;
+select a from priv_names;
+reset role;
+drop role priv_reader;
+drop table priv_names;

@@ -98,3 +98,11 @@ prepare ctas3 as insert into ct1 values (1, 'y');
 create table ct4 as execute ctas3;
 deallocate all;
 drop table ct1, ct2, ct3;
+
+-- Statements of CREATE SCHEMA make their objects there.
+create schema made_here create temp view v as select 1;
+create schema made_here create temp table t (a int);
+create schema made_here create table other.t (a int);
+create schema made_here create index on t (a) create view made_here.v as select a from t create table t (a serial);
+select * from made_here.v;
+drop schema made_here cascade;

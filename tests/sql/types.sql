@@ -148,3 +148,21 @@ select '[1,2]'::jsonb #- '{9,null}';
 select jsonb_set('{}', '{null}', '1');
 select jsonb_set('{}', '{null}', '1', false);
 select jsonb_insert('{"a":[1]}', '{a,0,null}', '1');
+
+-- Numbers with too many digits, whatever follows them.
+select '99999999999x'::int;
+select '2147483648x'::int;
+select '99999x'::int2;
+select '99999999999999999999x'::int8;
+select '-99999999999-'::int;
+select ''::money, '-'::money, '$'::money, '.'::money;
+select 'x'::money;
+
+-- Of equal values min and max return the last one, of character the first one.
+select min(x), max(x) from (values (1.0), (1.00)) v(x);
+select min(x), max(x) from (values (1.00), (1.0)) v(x);
+select n, min(x) over (order by n), max(x) over (order by n) from (values (1, 1.00), (2, 1.0), (3, 2.0)) v(n, x);
+select min(x), max(x) from (values (interval '1 mon'), (interval '30 days')) v(x);
+select min(x), max(x) from (values ('0'::float8), ('-0')) v(x);
+select min(x), max(x) from (values (array[1.0]), (array[1.00])) v(x);
+select length(min(x || '.')), length(max(x || '.')) from (values ('a'::char(3)), ('a  ')) v(x);

@@ -20,3 +20,11 @@ select count(distinct shop) over () from sale;
 select row_number() over missing from sale;
 select string_agg(shop, '' order by shop) over () from sale limit 1;
 select day, max(day) over (order by day rows between 2 preceding and 1 preceding) from sale where shop = 'a' order by day;
+
+-- Offsets of frames are checked even when there is no row.
+create table no_rows (a int);
+select sum(a) over (order by a rows between -1 preceding and current row) from no_rows;
+select sum(a) over (order by a rows between 1 preceding and null following) from no_rows;
+select sum(a) over (order by a groups between 1 preceding and -1 following) from no_rows;
+select sum(a) over (order by a rows between 1 preceding and 1 following) from no_rows;
+drop table no_rows;
