@@ -23,8 +23,9 @@ pub(super) struct Builder<'p, 'a> {
     pub entries: Vec<RangeEntry>,
     /// The expressions of columns of vanished entries (pulled-up subqueries, join aliases).
     replaced: HashMap<usize, Vec<Expr>>,
-    /// Entries whose whole rows are used. The whole row of a null-extended entry is NULL, not a row of its columns' expressions.
-    whole_rows: HashSet<usize>,
+    /// How often a column of an entry is read. Column 0 is the whole row, which of a null-extended entry is NULL, not a row of its
+    /// columns' expressions.
+    reads: HashMap<(usize, i16), usize>,
     /// Rows may be checked again when they have changed meanwhile: subqueries in conditions stay there.
     rechecks: bool,
     /// The entry that is changed.
@@ -41,13 +42,13 @@ struct Known<'a> {
 
 /// Splits the query's FROM and WHERE into a tree of joins. The query keeps its other clauses, their variables adjusted.
 pub fn prepare(planner: &mut Planner<'_>, query: &mut Query) -> Result<Tree> {
-    let mut whole_rows = HashSet::new();
-    note_whole_rows(query, &mut whole_rows);
+    let mut reads = HashMap::new();
+    note_reads(query, &mut reads);
     let from = std::mem::take(&mut query.from);
     let filter = query.filter.take();
     let rechecks = query.command != Command::Select || !query.locking.is_empty();
     let target = query.result;
-    let mut builder = Builder { planner, entries: Vec::new(), replaced: HashMap::new(), whole_rows, rechecks, target };
+    let mut builder = Builder { planner, entries: Vec::new(), replaced: HashMap::new(), reads, rechecks, target };
     builder.entries = std::mem::take(&mut query.range_table);
     let mut items = Vec::new();
     for item in from {
@@ -254,7 +255,11 @@ impl Builder<'_, '_> {
     fn leaf(&mut self, entry: usize, nullable: bool) -> Result<Tree> {
         let RangeKind::Subquery { query, view } = &self.entries[entry].kind else { return Ok(Tree::Leaf(entry)) };
         // Triggers see a view's rows unchanged.
-        if !self.is_simple(query) || is_barrier(self.planner, *view) || self.target == Some(entry) {
+        if !self.has_simple_clauses(query)
+            || !self.are_movable(query, entry)
+            || is_barrier(self.planner, *view)
+            || self.target == Some(entry)
+        {
             return Ok(Tree::Leaf(entry));
         }
         // A computed column of a null-extended side must become NULL, which an expression in its place would not.
@@ -263,7 +268,7 @@ impl Builder<'_, '_> {
         {
             return Ok(Tree::Leaf(entry));
         }
-        if nullable && (self.entries[entry].lateral || self.whole_rows.contains(&entry)) {
+        if nullable && (self.entries[entry].lateral || self.reads.contains_key(&(entry, 0))) {
             return Ok(Tree::Leaf(entry));
         }
         let kind = std::mem::replace(&mut self.entries[entry].kind, RangeKind::Result);
@@ -292,7 +297,7 @@ impl Builder<'_, '_> {
             true
         });
         lift_cte_references(&mut query, 0);
-        note_whole_rows(&query, &mut self.whole_rows);
+        note_reads(&query, &mut self.reads);
         shift_entries(&mut query.from, offset);
         self.entries.append(&mut query.range_table);
         let mut items = Vec::new();
@@ -309,10 +314,23 @@ impl Builder<'_, '_> {
 
     /// A SELECT with only joins, conditions and expressions.
     fn is_simple(&self, q: &Query) -> bool {
+        self.has_simple_clauses(q) && !q.targets.iter().any(|t| contains_sublink(&t.expr))
+    }
+
+    /// Its expressions may have subqueries.
+    fn has_simple_clauses(&self, q: &Query) -> bool {
         is_of_joins(q)
             && !q.has_aggregates
             && q.order_by.is_empty()
-            && !q.targets.iter().any(|t| volatility::has_volatile(self.planner, &t.expr) || contains_sublink(&t.expr))
+            && !q.targets.iter().any(|t| volatility::has_volatile(self.planner, &t.expr))
+    }
+
+    /// Whether the subqueries among a subquery's expressions may move to where the columns are read: they are then computed only for rows
+    /// that the joins and conditions there leave. Where a column is read twice they would be computed twice.
+    fn are_movable(&self, q: &Query, entry: usize) -> bool {
+        let reads = |column: i16| self.reads.get(&(entry, column)).copied().unwrap_or(0);
+        let outputs = q.targets.iter().filter(|t| !t.junk);
+        (1..).zip(outputs).all(|(column, t)| !contains_sublink(&t.expr) || !self.rechecks && reads(column) + reads(0) <= 1)
     }
 
     /// Conjuncts that are EXISTS, NOT EXISTS or IN become joins.
@@ -545,13 +563,12 @@ fn attach(tree: Tree, join: TreeJoin, right: Tree, conditions: Vec<Expr>) -> Tre
     }
 }
 
-fn note_whole_rows(query: &Query, out: &mut HashSet<usize>) {
+fn note_reads(query: &Query, reads: &mut HashMap<(usize, i16), usize>) {
     query.visit(0, &mut |e, level| {
         if let Expr::Var(v) = e
             && v.levels_up == level
-            && v.column == 0
         {
-            out.insert(v.entry);
+            *reads.entry((v.entry, v.column)).or_default() += 1;
         }
         true
     });

@@ -311,6 +311,19 @@ impl Expr {
     /// Adds `by` to the level of every reference that reaches beyond `from` levels.
     pub fn shift_levels(&mut self, by: usize, from: usize) {
         self.visit_mut(0, &mut |e, level| shift(e, level + from, by));
+        self.shift_ctes(by, from);
+    }
+
+    /// References of the expression's subqueries to WITH queries count levels as well.
+    fn shift_ctes(&mut self, by: usize, from: usize) {
+        self.visit_mut(0, &mut |e, _| {
+            let Expr::Sublink(s) = e else { return true };
+            if let Some(test) = &mut s.test {
+                test.shift_ctes(by, from);
+            }
+            s.query.shift_ctes(by, from);
+            false
+        });
     }
 }
 
@@ -363,14 +376,6 @@ impl Query {
             }
         }
         self.subqueries_mut(&mut |q| q.shift_ctes(by, level + 1));
-        self.expressions_mut(&mut |e| {
-            e.visit_mut(0, &mut |e, _| {
-                if let Expr::Sublink(s) = e {
-                    s.query.shift_ctes(by, level + 1);
-                    return false;
-                }
-                true
-            })
-        });
+        self.expressions_mut(&mut |e| e.shift_ctes(by, level + 1));
     }
 }
