@@ -293,9 +293,7 @@ impl Pipeline {
 
     /// The steps after publication.
     pub fn end_commit(&self, started: &Started, durability: Durability) -> Result<()> {
-        if started.csn.0.is_multiple_of(8) {
-            self.snapshots.compute_oldest();
-        }
+        self.snapshots.compute_oldest_after(started.csn);
         if durability == Durability::Async && !started.is_unlogged {
             let waiting = self.log.waiting_bytes();
             self.log.writer.note_waiting(waiting);

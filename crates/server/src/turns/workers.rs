@@ -61,6 +61,9 @@ const SPARES_KEPT: usize = 4;
 const SPARE_TIME: Duration = Duration::from_secs(10);
 /// The processor time of a statement, after its first ticks, from which on it leaves the processors to others.
 const LONG_WORK: Duration = Duration::from_millis(10);
+/// Threads of a group that the monitor looks after in one tick. A look takes a system call, and a thousand sessions may wait for locks:
+/// with a look at each of their threads in each tick the monitor took 80 ms of a second.
+const LOOKED_AFTER_MAX: usize = 32;
 
 impl Worker {
     fn new(id: WorkerId) -> Arc<Worker> {
@@ -158,19 +161,18 @@ impl<W: World> Turns<W> {
     /// Gives a group away whose owner has been busy for long, and looks after the threads whose statements take long.
     /// `now`: the monitor's tick; `is_crowded`: the server has many short turns.
     pub(super) fn help(self: &Arc<Self>, group: &Arc<Group<W>>, now: u64, is_crowded: bool) {
-        let workers = group.workers.lock().clone();
         let busy = {
             let state = group.state.lock();
             state.owner.filter(|_| state.is_busy_for_long(now))
         };
-        if let Some(owner) = workers.iter().find(|worker| Some(worker.id) == busy) {
+        if let Some(owner) = busy.and_then(|id| group.worker(id)) {
             // It may have come back, and continued with other work, meanwhile.
             let may = |state: &GroupState<W::Served>| state.may_be_given(busy) && state.is_busy_for_long(now);
             if self.give_if(group, may, busy) == Given::Yes {
                 owner.away.lock().since = now;
             }
         }
-        workers.iter().for_each(|worker| self.look_after(group, worker, now, is_crowded));
+        group.due_workers(now).iter().for_each(|worker| self.look_after(group, worker, now, is_crowded));
     }
 
     /// Lets a thread run anywhere whose statement takes long, and with low priority if it computes for long where others need the
@@ -204,6 +206,12 @@ impl<W: World> Turns<W> {
     }
 }
 
+/// Of so many threads the places of those that are looked after at a tick: of few all, of many some in turn.
+fn due(count: usize, tick: u64) -> impl Iterator<Item = usize> {
+    let first = (tick as usize).wrapping_mul(LOOKED_AFTER_MAX);
+    (0..count.min(LOOKED_AFTER_MAX)).map(move |i| first.wrapping_add(i) % count)
+}
+
 fn is_long(since: u64, now: u64) -> bool {
     since != 0 && now >= since + 2
 }
@@ -215,6 +223,16 @@ impl<S: super::Served> GroupState<S> {
 }
 
 impl<W: World> Group<W> {
+    fn worker(&self, id: WorkerId) -> Option<Arc<Worker>> {
+        self.workers.lock().iter().find(|worker| worker.id == id).cloned()
+    }
+
+    /// The threads that are looked after at a tick.
+    fn due_workers(&self, tick: u64) -> Vec<Arc<Worker>> {
+        let workers = self.workers.lock();
+        due(workers.len(), tick).map(|at| Arc::clone(&workers[at])).collect()
+    }
+
     /// The thread has ended.
     fn forget(&self, worker: &Arc<Worker>) {
         self.workers.lock().retain(|other| !Arc::ptr_eq(other, worker));
@@ -264,5 +282,24 @@ impl<W: World> Scheduler for Owned<W> {
     fn before_thread(&self) {
         self.worker.away.lock().is_unbound = true;
         self.turns.world.release(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_thread_is_looked_after_in_turn() {
+        for count in [0, 1, LOOKED_AFTER_MAX, LOOKED_AFTER_MAX + 1, 1000] {
+            let ticks = count.div_ceil(LOOKED_AFTER_MAX) as u64;
+            let mut seen = vec![0; count];
+            for tick in 7..7 + ticks {
+                let places: Vec<usize> = due(count, tick).collect();
+                assert_eq!(places.len(), count.min(LOOKED_AFTER_MAX));
+                places.iter().for_each(|at| seen[*at] += 1);
+            }
+            assert!(seen.iter().all(|times| *times >= 1), "{count} threads: {seen:?}");
+        }
     }
 }
