@@ -206,7 +206,7 @@ impl<W: World> Turns<W> {
     }
 }
 
-/// Of so many threads the places of those that are looked after at a tick: of few all, of many some in turn.
+/// The places, of `count` threads, of those that are looked after at a tick: all of a few, some in turn of many.
 fn due(count: usize, tick: u64) -> impl Iterator<Item = usize> {
     let first = (tick as usize).wrapping_mul(LOOKED_AFTER_MAX);
     (0..count.min(LOOKED_AFTER_MAX)).map(move |i| first.wrapping_add(i) % count)
