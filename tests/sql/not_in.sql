@@ -101,4 +101,8 @@ select (id, w, x) in (select id, null::int, x from ni_wide where id % 7 = 1) as 
 select (v, w, x) in (select null::int, null::int, null::text) as found, count(*) from ni_wide group by 1;
 select (id, w) in (select null::int, w from ni_wide where w = 1) as found, count(*) from ni_wide group by 1 order by 1;
 select count(*) from ni_wide where (v, w) not in (select v, nullif(w, 2) from ni_wide where v < 3);
-drop table ni_wide;
+-- Far more sets of NULLs than are looked up by hash.
+create table ni_bits (a int, b int, c int, d int, e int);
+insert into ni_bits select nullif(i & 1, 0), nullif(i >> 1 & 1, 0), nullif(i >> 2 & 1, 0), nullif(i >> 3 & 1, 0), i % 7 from generate_series(0, 200) i;
+select (a, b, c, d, e) in (select a + i % 2, b, c + i % 2, d, e + i from ni_bits, generate_series(0, 2) i where e < 3) as found, count(*), sum(e) from ni_bits group by 1 order by 1;
+drop table ni_wide, ni_bits;

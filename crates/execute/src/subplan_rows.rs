@@ -15,6 +15,10 @@ use melba_expression::Evaluation;
 /// Columns of which some are null, or left out of a key: a bit each.
 type ColumnSet = u64;
 
+/// Sets of partial keys that are made. Of many columns with nulls here and there, each pair of sets could want its own, and all together
+/// far more memory than the rows.
+const PARTIAL_MAX: usize = 64;
+
 /// All rows of a sub-plan, for comparisons with each.
 pub(crate) struct SubPlanRows {
     rows: Mutex<Store>,
@@ -75,25 +79,34 @@ impl SubPlanRows {
         for at in 0..keys.nulls.len() {
             let of_rows = keys.nulls[at];
             let left_out: ColumnSet = of_rows | nulls;
-            if left_out != 0 && self.has_partial(ctx, &mut keys, (of_rows, left_out), values)? {
-                return Ok(Some(None));
+            if left_out == 0 {
+                continue;
+            }
+            match self.has_partial(ctx, &mut keys, (of_rows, left_out), values)? {
+                Some(false) => {}
+                Some(true) => return Ok(Some(None)),
+                None => return Ok(None),
             }
         }
         Ok(Some(Some(false)))
     }
 
-    /// Whether a row whose nulls are the first of the sets equals the values in the columns outside of the second.
+    /// Whether a row whose nulls are the first of the sets equals the values in the columns outside of the second; `None`: there are
+    /// too many sets.
     fn has_partial(
         &self,
         ctx: &Evaluation,
         keys: &mut ProbeKeys,
         sets: (ColumnSet, ColumnSet),
         values: &[Datum],
-    ) -> Result<bool> {
+    ) -> Result<Option<bool>> {
         if sets.1.count_ones() as usize == keys.parts.len() {
-            return Ok(true);
+            return Ok(Some(true));
         }
         if !keys.partial.contains_key(&sets) {
+            if keys.partial.len() == PARTIAL_MAX {
+                return Ok(None);
+            }
             let mut place = 0;
             let mut found = HashSet::new();
             while let Some(batch) = self.read(&mut place)? {
@@ -102,7 +115,7 @@ impl SubPlanRows {
             }
             keys.partial.insert(sets, found);
         }
-        Ok(keys.partial[&sets].contains(&keys.key(values, sets.1)))
+        Ok(Some(keys.partial[&sets].contains(&keys.key(values, sets.1))))
     }
 }
 
