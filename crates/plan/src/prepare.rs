@@ -446,21 +446,23 @@ impl Builder<'_, '_> {
         if !refers_up(&s.query, 1) {
             return Ok(None);
         }
-        Ok(self.correlated(&s.query, None, available)?.map(|(tree, conditions)| (join, tree, conditions)))
+        Ok(self.tied(&s.query, None, available)?.map(|(tree, conditions)| (join, tree, conditions)))
     }
 
-    /// A subquery that refers to this query, for whose rows `test` is wanted to be true, and the conditions that join it.
-    fn correlated(&mut self, query: &Query, test: Option<&Expr>, available: Rels) -> Result<Option<(Tree, Vec<Expr>)>> {
+    /// A simple subquery, for whose rows `test` is wanted to be true, and the conditions that join it.
+    fn tied(&mut self, query: &Query, test: Option<&Expr>, available: Rels) -> Result<Option<(Tree, Vec<Expr>)>> {
         if !self.is_simple(query) || query.from.is_empty() || volatility::query_is_volatile(self.planner, query) {
             return Ok(None);
         }
-        // Expressions on which FROM depends cannot move into a join condition.
-        let from = Query { filter: None, targets: Vec::new(), ..query.clone() };
-        if refers_up(&from, 1) {
+        let mut query = query.clone();
+        // Only WHERE and the outputs may refer to this query: expressions on which FROM depends cannot move into a join condition.
+        let (filter, targets) = (query.filter.take(), std::mem::take(&mut query.targets));
+        if refers_up(&query, 1) {
             return Ok(None);
         }
+        (query.filter, query.targets) = (filter, targets);
         let before = self.entries.len();
-        let (mut tree, targets) = self.merge(query.clone(), true)?;
+        let (mut tree, targets) = self.merge(query, true)?;
         self.note_joins_from(before);
         if let (Tree::Inner { conditions, .. }, Some(test)) = (&mut tree, test) {
             conjuncts(with_outputs(test, &targets), conditions);
@@ -497,36 +499,32 @@ impl Builder<'_, '_> {
         if !left_only || !matches!(test, Expr::Operator(_) | Expr::And(_)) {
             return Ok(None);
         }
-        if refers_up(&s.query, 1) {
-            return self.correlated(&s.query, Some(test), available);
+        let is_correlated = refers_up(&s.query, 1);
+        if !is_correlated && rels_of(test) & available == 0 {
+            return Ok(None);
         }
-        if rels_of(test) & available == 0 || volatility::query_is_volatile(self.planner, &s.query) {
+        if let Some(tied) = self.tied(&s.query, Some(test), available)? {
+            return Ok(Some(tied));
+        }
+        if is_correlated || volatility::query_is_volatile(self.planner, &s.query) {
             return Ok(None);
         }
         let columns = s.query.output_columns();
-        let (tree, targets) = if self.is_simple(&s.query) && !s.query.from.is_empty() {
-            let before = self.entries.len();
-            let (tree, targets) = self.merge(s.query.clone(), true)?;
-            self.note_joins_from(before);
-            (tree, targets)
-        } else {
-            let entry = self.entries.len();
-            bit(entry)?;
-            self.entries.push(RangeEntry {
-                kind: RangeKind::Subquery { query: Box::new(s.query.clone()), view: melba_types::Oid::INVALID },
-                alias: None,
-                name: "ANY_subquery".into(),
-                columns: columns.clone(),
-                in_from: false,
-                ..RangeEntry::default()
-            });
-            let vars =
-                columns.iter().enumerate().map(|(i, c)| column(entry, i as i16 + 1, c.ty, c.typmod, c.collation)).collect();
-            (Tree::Leaf(entry), vars)
-        };
+        let entry = self.entries.len();
+        bit(entry)?;
+        self.entries.push(RangeEntry {
+            kind: RangeKind::Subquery { query: Box::new(s.query.clone()), view: melba_types::Oid::INVALID },
+            alias: None,
+            name: "ANY_subquery".into(),
+            columns: columns.clone(),
+            in_from: false,
+            ..RangeEntry::default()
+        });
+        let vars: Vec<Expr> =
+            columns.iter().enumerate().map(|(i, c)| column(entry, i as i16 + 1, c.ty, c.typmod, c.collation)).collect();
         let mut conditions = Vec::new();
-        conjuncts(with_outputs(test, &targets), &mut conditions);
-        Ok(Some((tree, conditions)))
+        conjuncts(with_outputs(test, &vars), &mut conditions);
+        Ok(Some((Tree::Leaf(entry), conditions)))
     }
 }
 
