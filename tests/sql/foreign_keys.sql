@@ -235,3 +235,20 @@ insert into stamp values (1);
 update weight set w = 1.000;
 select * from stamp;
 drop table stamp, parcel, weight;
+
+-- Keys that are kept out of the row, in a table without an index.
+create table fk_long (k text primary key);
+create table fk_long_all (id int, k text references fk_long on delete cascade);
+create table fk_long_none (id int, k text references fk_long);
+alter table fk_long_all alter k set storage external;
+insert into fk_long values (repeat('ab', 1250)), (repeat('x', 2000)), (repeat('y', 2100));
+insert into fk_long_all select 1, k from fk_long;
+insert into fk_long_none select 1, k from fk_long where k like 'y%';
+delete from fk_long where k like 'ab%';
+select id, left(k, 2), length(k) from fk_long_all order by k;
+\set VERBOSITY terse
+delete from fk_long where k like 'y%';
+\set VERBOSITY default
+delete from fk_long where k like 'x%';
+select id, left(k, 2), length(k) from fk_long_all order by k;
+drop table fk_long, fk_long_all, fk_long_none;

@@ -7,7 +7,7 @@ use melba_catalog::trigger_events::{DELETE, UPDATE};
 use melba_catalog::{Catalog, Constraint, ForeignKeyInfo, Relation};
 use melba_engine::{Held, Isolation, RowLockMode, Wait};
 use melba_fmgr::{io, order};
-use melba_types::{Datum, DbError, Kind, Oid, Result, RowId, bail, err};
+use melba_types::{Column, Datum, DbError, Kind, Oid, Result, RowId, bail, err};
 
 use super::error;
 use super::events::{Events, Runner};
@@ -266,23 +266,17 @@ impl ReferencingKey {
         let Some(values) = as_referencing(runner, child, referenced, constraint, key)? else { return Ok(None) };
         let columns: Vec<usize> = constraint.columns.iter().map(|c| *c as usize - 1).collect();
         let parts = columns.iter().map(|c| &child.relation.columns[*c]);
-        let parts = parts.map(|c| KeyPart::equality(runner.ctx.catalog(), (c.ty, c.collation))).collect();
-        let mut reference = ReferencingKey { columns, values, parts, encoded: Vec::new() };
+        let parts = parts.map(|c| KeyPart::equality(runner.ctx.catalog(), (c.ty, c.collation)));
+        let parts: Vec<KeyPart> = parts.collect();
         let mut encoded = Vec::new();
-        reference.encode(&mut reference.values.iter(), &mut encoded);
-        reference.encoded = encoded;
-        Ok(Some(reference))
-    }
-
-    fn encode(&self, values: &mut dyn Iterator<Item = &Datum>, out: &mut Vec<u8>) {
-        out.clear();
-        self.parts.iter().zip(values).for_each(|(part, value)| part.encode(value, out));
+        parts.iter().zip(&values).for_each(|(part, value)| part.encode(value, &mut encoded));
+        Ok(Some(ReferencingKey { columns, values, parts, encoded }))
     }
 
     /// Whether a row of the child has it.
     fn is_of(&self, row: &[Datum]) -> bool {
         let mut found = Vec::with_capacity(self.encoded.len());
-        self.encode(&mut self.columns.iter().map(|c| &row[*c]), &mut found);
+        self.parts.iter().zip(&self.columns).for_each(|(part, column)| part.encode(&row[*column], &mut found));
         found == self.encoded
     }
 }
@@ -311,9 +305,12 @@ fn referencing_rows(
     let mut scan = runner.txn.scan(view, child.tree, &reference.columns, &child.missing, &[], None)?;
     while let Some(batch) = scan.next()? {
         runner.ctx.check_interrupt()?;
+        let columns = batch.columns.iter().zip(&reference.columns);
+        let expand = |(column, at): (&Column, &usize)| runner.ctx.expand_column(column, child.relation.columns[*at].kind);
+        let columns = columns.map(expand).collect::<Result<Vec<Column>>>()?;
         for (i, row) in batch.row_ids.iter().enumerate() {
-            let values: Vec<Datum> = batch.columns.iter().map(|c| c.get(i)).collect();
-            reference.encode(&mut values.iter(), &mut found);
+            found.clear();
+            reference.parts.iter().zip(&columns).for_each(|(part, column)| part.encode_at(column, i, &mut found));
             if found == reference.encoded {
                 rows.push(*row);
             }
