@@ -168,7 +168,10 @@ impl<'a> Printer<'a> {
     /// The name of a relation; with its schema where a WITH query has the name.
     fn relation_in_from(&self, relation: &Relation) -> String {
         let is_hidden = self.levels.iter().any(|level| level.query.ctes.iter().any(|cte| cte.name == relation.name));
-        if is_hidden { self.qualified_name(relation) } else { self.relation_name(relation) }
+        match is_hidden {
+            true => self.catalog.qualified(false, relation.namespace, &relation.name),
+            false => self.relation_name(relation),
+        }
     }
 
     /// The names of a CTE's columns.

@@ -362,16 +362,7 @@ impl<'a> Printer<'a> {
 
     fn relation_name(&self, relation: &Relation) -> String {
         let found = self.path.iter().find_map(|ns| self.catalog.relation_by_name(*ns, &relation.name));
-        let name = melba_catalog::quote_ident(&relation.name);
-        if found.is_some_and(|f| f.oid == relation.oid) {
-            return name.into_owned();
-        }
-        self.qualified_name(relation)
-    }
-
-    fn qualified_name(&self, relation: &Relation) -> String {
-        let namespace = self.catalog.namespace(relation.namespace).map_or("", |n| &n.name);
-        format!("{}.{}", melba_catalog::quote_ident(namespace), melba_catalog::quote_ident(&relation.name))
+        self.catalog.qualified(found.is_some_and(|f| f.oid == relation.oid), relation.namespace, &relation.name)
     }
 
     fn function_name(&self, oid: Oid) -> String {

@@ -5,6 +5,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use melba_catalog::Relation;
+use melba_catalog::relations::FIRST_NORMAL_XID;
 use melba_expression::Evaluation;
 use melba_types::{Datum, DbError, Result};
 
@@ -58,9 +59,6 @@ pub struct ExecutionState {
     pub(super) runtime: Runtime,
     build: Option<Build>,
 }
-
-/// PostgreSQL gives no transaction an id below.
-const FIRST_NORMAL_XID: u32 = 3;
 
 /// Builds the operator of a plan node. The execution passes it, so that operators, sub-plans and WITH queries, which are built at
 /// the first request for rows, need not depend on the builder.

@@ -15,7 +15,8 @@ use super::{ExecContext, Operator};
 use melba_expression::Expression;
 use melba_expression::repeat;
 use melba_plan::modify_node::{
-    Action, Assignments, ConflictNode, Existing, FamilyMember, MergeActionNode, MergeNode, ModifyNode, Returning,
+    Action, Assignments, ConflictNode, Existing, FamilyMember, MergeActionNode, MergeNode, ModifyNode, RETURNED_SYSTEM_COLUMNS,
+    Returning,
 };
 use melba_plan::node::TableSource;
 use melba_table::{Above, Routed, TableWriter};
@@ -700,7 +701,7 @@ impl ModifyOp {
         }
         for version in &versions {
             match version {
-                None => row.extend(std::iter::repeat_n(Datum::Null, 7)),
+                None => row.extend(std::iter::repeat_n(Datum::Null, RETURNED_SYSTEM_COLUMNS.len() + 1)),
                 Some(version) => {
                     let field = |&c: &usize| ctx.expand(version.values[c].clone(), relation.columns[c].kind);
                     let fields = returning.live.iter().map(field).collect::<Result<_>>()?;

@@ -37,9 +37,6 @@ fn states_sizes(query: &Query, entry: usize, pg_class: &Relation) -> bool {
         && updated.iter().all(|number| pg_class.columns.get(*number as usize - 1).is_some_and(|column| is_size(&column.name)))
 }
 
-/// The system columns of a row that RETURNING reads, in the order in which they are given to it.
-const RETURNED_SYSTEM_COLUMNS: [i16; 6] = [-1, -2, -3, -4, -5, -6];
-
 /// The table that a statement changes.
 struct Changed<'a> {
     /// Its range entry.

@@ -132,6 +132,9 @@ pub enum MergeActionNode {
     Nothing,
 }
 
+/// The system columns of a row that RETURNING reads, in the order in which they are given to it; its composite value follows.
+pub const RETURNED_SYSTEM_COLUMNS: [i16; 6] = [-1, -2, -3, -4, -5, -6];
+
 /// RETURNING, over: the input's columns, the old row, the new row (and the latest), then for each of them its system columns
 /// from ctid to tableoid and its value as a composite.
 #[derive(Debug)]

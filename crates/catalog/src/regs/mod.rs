@@ -296,7 +296,7 @@ impl Catalog {
         let full = names.join(".");
         match &names[..] {
             [_, _, _, _, ..] => bail!(SYNTAX_ERROR, "improper relation name (too many dotted names): {full}"),
-            [database, _, _] if self.database(self.database_oid()).is_none_or(|d| *d.name != **database) => {
+            [database, _, _] if self.is_other_database(database) => {
                 bail!(FEATURE_NOT_SUPPORTED, "cross-database references are not implemented: \"{full}\"")
             }
             _ => {}
@@ -340,13 +340,17 @@ impl Catalog {
         }
     }
 
+    fn is_other_database(&self, name: &str) -> bool {
+        self.database(self.database_oid()).is_none_or(|d| *d.name != *name)
+    }
+
     /// The namespaces a name is looked up in: the path, or its qualification alone (empty when there is no such schema).
     fn scope<'a>(&self, names: &[String], within: &NameScope<'a>) -> Result<Cow<'a, [Oid]>> {
         let schema = match names {
             [] | [_] => return Ok(Cow::Borrowed(within.path)),
             [schema, _] => schema,
             [database, schema, _] => {
-                if self.database(self.database_oid()).is_none_or(|d| *d.name != **database) {
+                if self.is_other_database(database) {
                     let full = names.join(".");
                     bail!(FEATURE_NOT_SUPPORTED, "cross-database references are not implemented: {full}");
                 }

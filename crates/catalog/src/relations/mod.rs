@@ -50,6 +50,7 @@ mod values;
 use melba_types::limits::Ticker;
 use melba_types::{Batch, Bitmap, Column as Vector, Datum, DbError, Kind, Oid, Result};
 
+pub use pg_class::FIRST_NORMAL_XID;
 pub use pg_statistic::{ColumnStatistics, StatisticsSlot, statistic_kinds};
 
 use crate::objects::*;

@@ -12,7 +12,7 @@ use crate::rules::{has_rules, rules_of};
 use crate::toast::TOAST_PREFIX;
 
 /// The first transaction id of ordinary transactions: nothing here is ever frozen.
-const FIRST_NORMAL_XID: u32 = 3;
+pub const FIRST_NORMAL_XID: u32 = 3;
 
 pub(super) fn rows(s: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
     let relations: Vec<_> = match (s.oid(0), s.text(1), s.oid(2)) {

@@ -10,7 +10,7 @@ mod privileges;
 use std::sync::Arc;
 
 use melba_analyze::Context;
-use melba_catalog::{Catalog, Namespace, ObjectAddress, Relation, RelationKind, acl, classes, quote_ident};
+use melba_catalog::{Catalog, Namespace, ObjectAddress, Relation, RelationKind, acl, classes};
 use melba_engine::{LockTag, RelationLockMode, Wait};
 use melba_fmgr::Session;
 use melba_transaction::Tx;
@@ -304,9 +304,7 @@ impl<'a> Lookup<'a> {
 
     /// `schema.name` as messages and stored text write it.
     pub fn qualified_name(&self, relation: &Relation) -> String {
-        let catalog = self.catalog();
-        let schema = catalog.namespace(relation.namespace).map_or("", |n| &n.name);
-        format!("{}.{}", quote_ident(schema), quote_ident(&relation.name))
+        self.catalog().qualified(false, relation.namespace, &relation.name)
     }
 
     /// The role of a RoleSpec.
