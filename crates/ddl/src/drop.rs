@@ -52,11 +52,11 @@ fn lock_table_of_index(ddl: &Ddl<'_>, s: &DropStmt, object: &Node) -> Result<()>
     let found = ddl.find_relation(&range_var(&strings(&list.items))?)?;
     let Some((index, info)) = found.as_ref().and_then(|r| Some((r, r.index.as_ref()?))) else { return Ok(()) };
     ddl.require_own_relation(index)?;
-    let mode = match s.concurrent {
-        true => RelationLockMode::ShareUpdateExclusive,
-        false => RelationLockMode::AccessExclusive,
-    };
-    ddl.lock_relation(info.table, mode)?;
+    let mode = RelationLockMode::AccessExclusive;
+    match s.concurrent {
+        true => ddl.lock_relation_patiently(info.table, mode)?,
+        false => ddl.lock_relation(info.table, mode)?,
+    }
     if index.kind == RelationKind::PartitionedIndex {
         ddl.catalog().descendants(info.table).into_iter().try_for_each(|part| ddl.lock_relation(part, mode))?;
     }

@@ -47,7 +47,7 @@ statements! {
     // Tables and their parts
     CreateStmt(_): UNNAMED => table::create::create_table;
     AlterTableStmt(s): alter_table::lock_of(s) => alter_table::alter_table;
-    IndexStmt(_): Share => index::create::create_index;
+    IndexStmt(s): index::create::lock_of(s) => index::create::create_index;
     ViewStmt(_): AccessExclusive => view::create_view;
     CreateSeqStmt(_): UNNAMED => sequence::create_sequence_statement;
     AlterSeqStmt(_): ShareRowExclusive => sequence::alter_sequence;

@@ -28,6 +28,8 @@ pub mod create_index {
     pub const ACCESS_METHOD: usize = 9;
     pub const PHASE: usize = 10;
     pub const BUILDING: i64 = 2;
+    pub const VALIDATING: i64 = 6;
+    pub const AWAITING_WRITERS: i64 = 3;
     pub const SUBPHASE: usize = 11;
     pub const SCANNING: i64 = 2;
     /// Of a B-tree, and of a GIN index.

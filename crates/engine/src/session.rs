@@ -236,10 +236,10 @@ impl EngineSession {
         self.shared.queries.temp.create(&self.temp, limit)
     }
 
-    /// Waits for the transactions of other sessions that hold a lock on a relation now, in any mode; the session's transaction may
-    /// hold one itself.
-    pub fn await_holders(&self, relation: LockTag) -> Result<()> {
-        self.waiting(|policy| self.shared.locks.await_holders(self.slot, LockKey::Tag(relation), policy))
+    /// Waits for the transactions of other sessions that hold a lock on a relation now that conflicts with a mode; the session's
+    /// transaction may hold one itself.
+    pub fn await_holders(&self, relation: LockTag, mode: RelationLockMode) -> Result<()> {
+        self.waiting(|policy| self.shared.locks.await_holders(self.slot, LockKey::Tag(relation), mode.into(), policy))
     }
 
     /// Waits for the other transactions that keep a snapshot which does not show more than the newest one of now.
@@ -259,6 +259,18 @@ impl EngineSession {
             return Ok(free);
         }
         self.waiting(|policy| self.shared.locks.lock(self.slot, key, mode, duration, policy))
+    }
+
+    /// Takes a lock for the transaction unless that takes longer than `limit`; false: others still hold it.
+    pub(crate) fn lock_key_within(&self, key: LockKey, mode: Mode, limit: Duration) -> Result<bool> {
+        let locked = self.waiting(|policy| {
+            let policy = WaitPolicy { lock_timeout: Some(limit), ..*policy };
+            self.shared.locks.lock(self.slot, key, mode, HoldDuration::Transaction, &policy)
+        });
+        match locked {
+            Err(EngineError::LockTimeout) => Ok(false),
+            locked => locked,
+        }
     }
 
     /// Requests locks that may have to be waited for, as the session's settings say.

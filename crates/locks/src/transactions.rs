@@ -12,11 +12,13 @@ use crate::{LockKey, Mode, RelationLockMode};
 use melba_store::Result;
 
 impl LockManager {
-    /// Waits for the transactions that hold a lock on a relation now, in any mode. Later ones do not matter (PostgreSQL's
-    /// WaitForLockers).
-    pub fn await_holders(&self, owner: u32, relation: LockKey, wait: &WaitPolicy<'_>) -> Result<()> {
+    /// Waits for the transactions that hold a lock on a relation now that conflicts with a mode. Later ones do not matter
+    /// (PostgreSQL's WaitForLockers).
+    pub fn await_holders(&self, owner: u32, relation: LockKey, mode: Mode, wait: &WaitPolicy<'_>) -> Result<()> {
+        let conflicts = mode.conflicts();
         let holds = |_: &SessionLocks, held: &HeldLocks| {
-            held.fast.iter().any(|(key, _)| *key == relation) || held.transaction.iter().any(|(key, _)| *key == relation)
+            held.fast.iter().any(|(key, modes)| *key == relation && modes.intersects(conflicts))
+                || held.transaction.iter().any(|(key, mode)| *key == relation && conflicts.contains(*mode))
         };
         self.await_transactions(owner, &holds, wait)
     }

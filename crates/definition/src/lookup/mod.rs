@@ -8,6 +8,7 @@ mod function_rows;
 mod privileges;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use melba_analyze::Context;
 use melba_catalog::{Catalog, Namespace, ObjectAddress, Relation, RelationKind, acl, classes};
@@ -16,6 +17,10 @@ use melba_fmgr::Session;
 use melba_transaction::Tx;
 use melba_types::{DbError, Oid, Result, SqlState, bail, err};
 use pg_query::protobuf::{RangeVar, RoleSpec, RoleSpecType, TypeName};
+
+/// Others wait for so long behind a patient request of a lock, and it is made so often.
+const PATIENT_WAIT: Duration = Duration::from_millis(50);
+const PATIENT_REQUESTS: usize = 20;
 
 /// What a lookup asks of the session besides what functions ask of it.
 pub trait LookupSession: Session {
@@ -287,6 +292,19 @@ impl<'a> Lookup<'a> {
     pub fn lock_relation(&self, oid: Oid, mode: RelationLockMode) -> Result<()> {
         self.tx.engine.lock_relation(LockTag::Relation { database: self.tx.database.0, relation: oid.0 }, mode, Wait::Block)?;
         Ok(())
+    }
+
+    /// The same without keeping others waiting for long: a request that others queue behind is made when those that hold the lock have
+    /// ended, and given up when it takes long. Where they never pause the last request waits.
+    pub fn lock_relation_patiently(&self, oid: Oid, mode: RelationLockMode) -> Result<()> {
+        let tag = LockTag::Relation { database: self.tx.database.0, relation: oid.0 };
+        for _ in 0..PATIENT_REQUESTS {
+            self.tx.engine.session().await_holders(tag, mode)?;
+            if self.tx.engine.lock_relation_within(tag, mode, PATIENT_WAIT)? {
+                return Ok(());
+            }
+        }
+        self.lock_relation(oid, mode)
     }
 
     /// LOCK TABLE ... NOWAIT.

@@ -3,6 +3,7 @@
 //! Invariant: a scan keeps the levels that were current when it opened. They hold everything that its view sees, and no flush,
 //! merge or later commit removes it.
 
+mod changes;
 mod find;
 mod index;
 mod mask;
@@ -14,6 +15,7 @@ use melba_segment::TableSegmentReader;
 use melba_store::Result;
 use melba_types::{Datum, RowId};
 
+pub use changes::ChangedRows;
 pub use index::IndexScan;
 pub use melba_segment::ZoneOp;
 pub use piece::ScanPiece;

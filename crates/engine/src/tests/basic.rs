@@ -209,6 +209,30 @@ fn a_scan_tells_the_versions_that_are_newer_than_a_commit() {
 }
 
 #[test]
+fn the_rows_that_differ_between_two_views_are_found() {
+    let table = Published::new(100);
+    let engine = &table.engine;
+    let rows = table.newer(melba_types::Csn(0)).0;
+    let reader = engine.begin(Isolation::ReadCommitted).expect("begins");
+    for step in 0..4 {
+        let (since, _pin) = reader.latest_view();
+        table.update(rows[step]);
+        table.delete(rows[step + 10]);
+        table.insert(1);
+        if step % 2 == 1 {
+            engine.checkpoint().expect("flushes");
+            engine.merge_all().expect("merges");
+        }
+        let (until, _later_pin) = reader.latest_view();
+        table.update(rows[step + 20]);
+        let changed = reader.changed_rows(table.tree, since, until).expect("finds").ids;
+        let new = *changed.last().expect("some");
+        assert_eq!(changed, [rows[step], rows[step + 10], new], "step {step}");
+        assert!(new > rows[99]);
+    }
+}
+
+#[test]
 fn a_scan_tells_whether_anything_has_changed() {
     let table = Published::new(100);
     let engine = &table.engine;

@@ -89,9 +89,15 @@ fn the_ends_of_present_holders_are_waited_for() {
     weak.lock_relation(RELATION, RelationLockMode::AccessShare, Wait::Block).expect("free");
     strong.lock_relation(RELATION, RelationLockMode::ShareUpdateExclusive, Wait::Block).expect("free");
     waiting.session().set_lock_timeout(Some(Duration::from_millis(1)));
-    let wait = || waiting.session().await_holders(RELATION);
+    let wait = || waiting.session().await_holders(RELATION, RelationLockMode::AccessExclusive);
     assert!(matches!(wait(), Err(EngineError::LockTimeout)));
+    let patient = begin(&engine);
+    let within = |mode| patient.lock_relation_within(RELATION, mode, Duration::from_millis(1)).expect("no error");
+    assert!(!within(RelationLockMode::Share), "the strong one conflicts with it");
     strong.rollback();
+    waiting.session().await_holders(RELATION, RelationLockMode::Share).expect("readers do not conflict");
+    assert!(within(RelationLockMode::Share));
+    patient.rollback();
     assert!(matches!(wait(), Err(EngineError::LockTimeout)));
     waiting.session().set_lock_timeout(None);
     std::thread::scope(|s| {

@@ -7,6 +7,7 @@ use melba_definition::context::Ddl;
 use melba_definition::expression::{Use, stored_expression};
 use melba_definition::naming::{column_part, unused_relation_name};
 use melba_definition::words::plural;
+use melba_engine::RelationLockMode;
 use melba_parse::nodes::{inner, strings};
 use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::Node;
@@ -20,6 +21,11 @@ use crate::operator_class::named_class;
 use crate::partition::index::index_partitions;
 use crate::table::relation::{put_relation, relation_exists};
 use crate::table::truncate::refuse_pending_events;
+
+/// CONCURRENTLY keeps writers out only at its end (`catch_up`).
+pub fn lock_of(s: &IndexStmt) -> RelationLockMode {
+    if s.concurrent { RelationLockMode::ShareUpdateExclusive } else { RelationLockMode::Share }
+}
 
 pub fn create_index(ddl: &Ddl<'_>, s: &IndexStmt) -> Result<()> {
     let name = s.relation.as_ref().ok_or_else(|| DbError::internal("CREATE INDEX without a table"))?;

@@ -6,10 +6,11 @@ use melba_definition::progress::{LongCommand, ProgressReport, create_index as fi
 use melba_engine::{IndexBuilder, ReadView};
 use melba_expression::Evaluation;
 use melba_expression::key::KeyPart;
-use melba_table::{IndexTarget, TableTarget, error, gin_entries, plain_parts};
+use melba_table::{IndexTarget, TableTarget, gin_entries, plain_parts};
 use melba_transaction::Tx;
 use melba_types::{Datum, DbError, Oid, Result, RowId};
 
+use crate::index::catch_up::Building;
 use crate::table::rows::{check_excluded_rows, scan_rows, table_target};
 
 /// Entries from which on a new index gets separate segments.
@@ -53,7 +54,7 @@ impl Entries<'_> {
     }
 }
 
-/// Puts an entry for every row into a new index.
+/// Puts an entry for every row into a new index. `concurrently`: others change rows meanwhile, and are kept out at the end only.
 ///
 /// # Errors
 /// 23505 when the index is unique and the rows are not; 23P01 when its constraint excludes one of them.
@@ -66,7 +67,8 @@ pub fn fill_index(ddl: &Ddl<'_>, oid: Oid, concurrently: bool) -> Result<()> {
     let target = table_target(ddl, table)?;
     // Functions in the index run as the table's owner, whichever role creates it.
     let ctx = Evaluation::plain(ddl.session_of_owner(target.relation.owner), &ddl.tx().engine);
-    let (view, _pin) = ddl.tx().engine.latest_view();
+    let (view, pin) = ddl.tx().engine.latest_view();
+    ctx.set_view(view);
     let Some(index) = target.indexes.iter().find(|i| i.oid == oid) else {
         return Err(DbError::internal("the new index is not among the table's"));
     };
@@ -83,9 +85,14 @@ pub fn fill_index(ddl: &Ddl<'_>, oid: Oid, concurrently: bool) -> Result<()> {
         Some(builder) => builder.finish()?.map(|duplicate| duplicate.rows.1),
         None => insert_entries(ddl, index, entries.few)?,
     };
-    let Some(row) = duplicate else { return check_excluded_rows(ddl, oid) };
-    let values = index_values(ddl, &ctx, &target, index, view, row)?;
-    Err(error::not_unique(&*ctx.session, &target, index, &values))
+    let building = Building { ddl, ctx: &ctx, target: &target, index, progress: &*entries.progress };
+    if let Some(row) = duplicate {
+        return Err(building.not_unique(view, row)?);
+    }
+    if concurrently {
+        building.catch_up(view, pin)?;
+    }
+    check_excluded_rows(ddl, oid)
 }
 
 fn begin_progress(ddl: &Ddl<'_>, target: &TableTarget, index: &IndexTarget, concurrently: bool) -> Box<dyn ProgressReport> {
@@ -185,17 +192,4 @@ fn insert_entries(ddl: &Ddl<'_>, index: &IndexTarget, mut entries: Vec<Few>) -> 
         ddl.tx().engine.index(index.tree).insert(&few.key, few.id)?;
     }
     Ok(None)
-}
-
-fn index_values(
-    ddl: &Ddl<'_>,
-    ctx: &Evaluation,
-    target: &TableTarget,
-    index: &IndexTarget,
-    view: ReadView,
-    row: RowId,
-) -> Result<Vec<Datum>> {
-    let bytes = ddl.tx().engine.get(view, target.tree, row)?;
-    let row = bytes.map(|b| target.decode(&b)).unwrap_or_default();
-    index.values(ctx, &target.with_plain_keys(ctx, &row)?)
 }

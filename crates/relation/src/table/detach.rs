@@ -103,7 +103,7 @@ impl PendingDetach {
     pub fn complete(&self, ddl: &Ddl<'_>) -> Result<()> {
         let tag = LockTag::Relation { database: ddl.tx().database.0, relation: self.parent.oid.0 };
         // Without a lock of its own, behind which later queries would wait.
-        ddl.tx().engine.session().await_holders(tag)?;
+        ddl.tx().engine.session().await_holders(tag, RelationLockMode::AccessExclusive)?;
         ddl.lock_relation(self.parent.oid, RelationLockMode::ShareUpdateExclusive)?;
         ddl.lock_relation(self.partition.oid, RelationLockMode::AccessExclusive)?;
         let catalog = ddl.catalog();
