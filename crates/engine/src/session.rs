@@ -261,11 +261,11 @@ impl EngineSession {
         self.waiting(|policy| self.shared.locks.lock(self.slot, key, mode, duration, policy))
     }
 
-    /// Takes a lock for the transaction unless that takes longer than `limit`; false: others still hold it.
-    pub(crate) fn lock_key_within(&self, key: LockKey, mode: Mode, limit: Duration) -> Result<bool> {
+    /// Locks a relation for the transaction. Later requests wait behind this one for at most `limit`; false: others still hold the lock.
+    pub fn lock_relation_within(&self, tag: LockTag, mode: RelationLockMode, limit: Duration) -> Result<bool> {
         let locked = self.waiting(|policy| {
             let policy = WaitPolicy { lock_timeout: Some(limit), ..*policy };
-            self.shared.locks.lock(self.slot, key, mode, HoldDuration::Transaction, &policy)
+            self.shared.locks.lock(self.slot, LockKey::Tag(tag), mode.into(), HoldDuration::Transaction, &policy)
         });
         match locked {
             Err(EngineError::LockTimeout) => Ok(false),

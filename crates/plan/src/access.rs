@@ -5,6 +5,7 @@ mod files;
 mod foreign;
 mod gin;
 mod index;
+mod indexed;
 pub mod json_table;
 pub mod leaf;
 pub mod members;

@@ -299,8 +299,9 @@ impl<'a> Lookup<'a> {
     pub fn lock_relation_patiently(&self, oid: Oid, mode: RelationLockMode) -> Result<()> {
         let tag = LockTag::Relation { database: self.tx.database.0, relation: oid.0 };
         for _ in 0..PATIENT_REQUESTS {
-            self.tx.engine.session().await_holders(tag, mode)?;
-            if self.tx.engine.lock_relation_within(tag, mode, PATIENT_WAIT)? {
+            let session = self.tx.engine.session();
+            session.await_holders(tag, mode)?;
+            if session.lock_relation_within(tag, mode, PATIENT_WAIT)? {
                 return Ok(());
             }
         }

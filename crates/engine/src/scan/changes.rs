@@ -1,7 +1,5 @@
 //! Which rows of a table differ between two views.
 
-use std::sync::Arc;
-
 use melba_store::{Held, Result, TableLevels, TableRun};
 use melba_threads::Guard;
 use melba_types::{Csn, RowId, TreeId};
@@ -13,32 +11,31 @@ use crate::view::ReadView;
 const PIECE_ROWS: usize = 1 << 14;
 
 /// Rows that commits between two views have written, in the order of their ids.
-pub struct ChangedRows {
+pub struct DifferingRows {
     pub ids: Vec<RowId>,
     held: Held,
 }
 
-impl Transaction {
-    /// The rows that others have inserted, updated or deleted since an earlier view, and that a later view shows so. Rows that were both
-    /// inserted and deleted in between may be among them. Both views must be pinned: so no version that tells them apart is forgotten.
+impl DifferingRows {
+    /// The rows of a table that others have inserted, updated or deleted since an earlier view, and that a later view shows so. Rows that
+    /// were both inserted and deleted in between may be among them. Both views must be pinned: so no version that tells them apart is
+    /// forgotten.
     ///
     /// # Errors
     /// 53200 when the memory for the ids is not there; 57014.
-    pub fn changed_rows(self: &Arc<Self>, tree: TreeId, since: ReadView, until: ReadView) -> Result<ChangedRows> {
-        let tree = self.tree(tree)?;
+    pub fn find(txn: &Transaction, tree: TreeId, since: ReadView, until: ReadView) -> Result<DifferingRows> {
+        let tree = txn.tree(tree)?;
         let levels = Guard::into_inner(tree.require_table()?.levels.read());
-        let mut changed = ChangedRows { ids: Vec::new(), held: Held::new(&self.session().query_memory()) };
-        changed.add_memory(&levels, since.csn, until.csn)?;
+        let mut found = DifferingRows { ids: Vec::new(), held: Held::new(&txn.session().query_memory()) };
+        found.add_memory(&levels, since.csn, until.csn)?;
         for run in levels.runs.iter().filter(|run| run.reader.meta().csn_max > since.csn) {
-            changed.add_run(self, run, since.csn, until.csn)?;
+            found.add_run(txn, run, since.csn, until.csn)?;
         }
-        changed.ids.sort_unstable();
-        changed.ids.dedup();
-        Ok(changed)
+        found.ids.sort_unstable();
+        found.ids.dedup();
+        Ok(found)
     }
-}
 
-impl ChangedRows {
     fn add_memory(&mut self, levels: &TableLevels, since: Csn, until: Csn) -> Result<()> {
         for table in levels.used_memory() {
             for (id, chain) in table.map.read().iter() {

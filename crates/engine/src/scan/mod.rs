@@ -15,7 +15,7 @@ use melba_segment::TableSegmentReader;
 use melba_store::Result;
 use melba_types::{Datum, RowId};
 
-pub use changes::ChangedRows;
+pub use changes::DifferingRows;
 pub use index::IndexScan;
 pub use melba_segment::ZoneOp;
 pub use piece::ScanPiece;

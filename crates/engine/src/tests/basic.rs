@@ -225,7 +225,7 @@ fn the_rows_that_differ_between_two_views_are_found() {
         }
         let (until, _later_pin) = reader.latest_view();
         table.update(rows[step + 20]);
-        let changed = reader.changed_rows(table.tree, since, until).expect("finds").ids;
+        let changed = DifferingRows::find(&reader, table.tree, since, until).expect("finds").ids;
         let new = *changed.last().expect("some");
         assert_eq!(changed, [rows[step], rows[step + 10], new], "step {step}");
         assert!(new > rows[99]);

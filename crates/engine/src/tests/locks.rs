@@ -92,7 +92,7 @@ fn the_ends_of_present_holders_are_waited_for() {
     let wait = || waiting.session().await_holders(RELATION, RelationLockMode::AccessExclusive);
     assert!(matches!(wait(), Err(EngineError::LockTimeout)));
     let patient = begin(&engine);
-    let within = |mode| patient.lock_relation_within(RELATION, mode, Duration::from_millis(1)).expect("no error");
+    let within = |mode| patient.session().lock_relation_within(RELATION, mode, Duration::from_millis(1)).expect("no error");
     assert!(!within(RelationLockMode::Share), "the strong one conflicts with it");
     strong.rollback();
     waiting.session().await_holders(RELATION, RelationLockMode::Share).expect("readers do not conflict");

@@ -17,7 +17,6 @@ mod spill;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
-use std::time::Duration;
 
 use melba_locks::{HoldDuration, LockKey, LockTag, Mode, RelationLockMode, RowLockMode, Wait};
 use melba_store::{EngineError, Held, Interrupt, Result, RowBytes, TreeRef};
@@ -584,11 +583,6 @@ impl Transaction {
     /// Locks a relation; false: would block.
     pub fn lock_relation(&self, tag: LockTag, mode: RelationLockMode, wait: Wait) -> Result<bool> {
         self.session.lock_key(LockKey::Tag(tag), mode.into(), HoldDuration::Transaction, wait)
-    }
-
-    /// The same, but later requests wait behind this one for at most `limit`; false: others still hold the lock.
-    pub fn lock_relation_within(&self, tag: LockTag, mode: RelationLockMode, limit: Duration) -> Result<bool> {
-        self.session.lock_key_within(LockKey::Tag(tag), mode.into(), limit)
     }
 
     /// Locks any object for the transaction (DDL on non-relations, pg_advisory_xact_lock); false: would block.

@@ -6,23 +6,22 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use melba_catalog::classes::UNICODE_FAST_COLLATION;
-use melba_catalog::{IndexInfo, IndexKey, Relation, Storage};
+use melba_catalog::{IndexInfo, Relation, Storage};
 use melba_fmgr::gin::GinQuery;
 use melba_fmgr::{GinColumn, order};
 use melba_types::{DbError, Oid, Result};
 
 use super::index::{INDEX_START, found_row, suppliers};
+use super::indexed::{IndexedTerm, has_all, predicate};
 use super::source::{relation_of, table_source};
-use crate::arbiters::index_expression;
 use crate::comparison::comparable;
 use crate::explain;
-use crate::implication::{implies, is_same};
 use crate::index_path::{BitmapChoice, BitmapMatch};
 use crate::layout::Layout;
 use crate::node::*;
 use crate::path::{Access, LeafPath, Path, PathKind};
 use crate::planner::{Planner, Stage};
-use crate::rels::{Rels, contains_sublink, plain_column, rels_of};
+use crate::rels::{Rels, contains_sublink, rels_of};
 use crate::selectivity;
 use crate::volatility::has_volatile;
 use melba_tree::{Expr, OperatorCall};
@@ -43,18 +42,14 @@ pub(super) fn gin_paths(
     for oid in &relation.indexes {
         let Some(index) = planner.catalog().relation(*oid).cloned() else { continue };
         let (Some(info), Storage::Tree(_)) = (&index.index, &index.storage) else { continue };
-        if info.is_inverted(index.access_method) && info.valid && has_rows_for(planner, entry, relation, info, own)? {
+        if !info.is_inverted(index.access_method) || !info.valid {
+            continue;
+        }
+        if has_all(planner, &predicate(planner, info, relation, entry)?, own) {
             paths_by(planner, entry, (relation, &index, info), raw, own, across, &mut out)?;
         }
     }
     Ok(out)
-}
-
-/// Whether an index has all rows that satisfy the conditions.
-fn has_rows_for(planner: &Planner<'_>, entry: usize, relation: &Arc<Relation>, info: &IndexInfo, own: &[Expr]) -> Result<bool> {
-    let Some(predicate) = &info.predicate else { return Ok(true) };
-    let predicate = index_expression(planner, predicate, relation, entry)?;
-    Ok(implies(planner, &Expr::And(own.to_vec()), &predicate))
 }
 
 fn paths_by(
@@ -68,7 +63,7 @@ fn paths_by(
 ) -> Result<()> {
     let own_rels = own.iter().fold(0, |all: Rels, c| all | rels_of(c));
     let columns = GinColumn::of_index(planner.catalog(), info)?;
-    let keys = info.keys.iter().map(|key| indexed(planner, key, relation, entry)).collect::<Result<Vec<Indexed>>>()?;
+    let keys = IndexedTerm::of_index(planner, info, relation, entry)?;
     for supplier in suppliers(entry, across) {
         let is_supplied = |c: &&Rc<Expr>| {
             let others = rels_of(c) & !(1 << entry);
@@ -104,24 +99,11 @@ fn paths_by(
     Ok(())
 }
 
-/// What a column of an index is.
-enum Indexed {
-    Column(usize),
-    Expression(Expr),
-}
-
-fn indexed(planner: &Planner<'_>, key: &IndexKey, relation: &Arc<Relation>, entry: usize) -> Result<Indexed> {
-    Ok(match &key.expression {
-        Some(text) => Indexed::Expression(index_expression(planner, text, relation, entry)?),
-        None => Indexed::Column(key.column as usize - 1),
-    })
-}
-
 /// The column of an index that answers a condition, if one does.
 fn match_of(
     planner: &Planner<'_>,
     entry: usize,
-    (info, keys, columns): (&IndexInfo, &[Indexed], &[GinColumn]),
+    (info, keys, columns): (&IndexInfo, &[IndexedTerm], &[GinColumn]),
     condition: &Expr,
 ) -> Option<BitmapMatch> {
     let Expr::Operator(op) = condition else { return None };
@@ -138,11 +120,7 @@ fn match_of(
         let sides = [(a, b, Some(op.operator)), (b, a, commutator)];
         for (side, value, operator) in sides {
             let Some(strategy) = operator.and_then(|operator| catalog.operator_strategy(operator, family)) else { continue };
-            let is_key = match key {
-                Indexed::Column(at) => plain_column(side, entry) == Some(*at),
-                Indexed::Expression(expr) => is_same(side, expr),
-            };
-            if is_key
+            if key.is(side, entry)
                 && is_value(planner, entry, value)
                 && has_keys_of(planner, info.keys[at].ty, side.ty())
                 && !is_everything(planner, column, strategy, value)

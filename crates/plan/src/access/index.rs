@@ -1,16 +1,19 @@
 //! Chooses the indexes that can serve conditions and orders.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use melba_catalog::{Catalog, IndexInfo, IndexKey, Relation, Storage, classes};
 use melba_fmgr::order;
 use melba_types::{Oid, Result, TreeId, oids};
 
+use super::indexed::{IndexedTerm, has_all, predicate};
+use crate::implication::implies;
 use crate::index_path::{ArmChoice, IndexChoice, Match, RangeChoice};
 use crate::layout::boolean;
 use crate::path::{Access, Goal, LeafPath, Path, PathKind};
 use crate::planner::Planner;
-use crate::rels::{Rels, contains_sublink, plain_column, rels_of};
+use crate::rels::{Rels, contains_sublink, rels_of};
 use crate::{comparison, needed, selectivity, volatility};
 use melba_expression::key::KeyPart;
 use melba_tree::Expr;
@@ -34,12 +37,21 @@ enum Bound {
     NotNull,
 }
 
+/// An index with one key a row, in order.
+struct OrderedIndex {
+    info: Arc<IndexInfo>,
+    terms: Vec<IndexedTerm>,
+    predicate: Option<Expr>,
+    /// Without bounds.
+    arm: ArmChoice,
+}
+
 /// An index matched with conditions.
 struct Matched {
     arm: ArmChoice,
-    /// Positions in the candidates of the conditions that the bounds decide.
+    /// Positions in the candidates of the conditions that the bounds decide, or that the index's predicate implies.
     decided: Vec<usize>,
-    /// Of those, the ones that they use at all.
+    /// Of those, and of others, the ones that lessen the rows found.
     uses: Vec<usize>,
     rows: f64,
 }
@@ -47,7 +59,7 @@ struct Matched {
 pub fn index_paths(
     planner: &mut Planner<'_>,
     entry: usize,
-    relation: &Relation,
+    relation: &Arc<Relation>,
     raw: f64,
     own: &[Expr],
     across: &[Rc<Expr>],
@@ -55,13 +67,8 @@ pub fn index_paths(
 ) -> Result<Vec<Rc<Path>>> {
     let mut out = Vec::new();
     let own_rels = own.iter().fold(0, |all: Rels, c| all | rels_of(c)) & !(1 << entry);
-    for oid in &relation.indexes {
-        let Some(index) = planner.catalog().relation(*oid).cloned() else { continue };
-        let (Some(info), Storage::Tree(tree)) = (index.index.clone(), &index.storage) else { continue };
-        if !info.valid || info.predicate.is_some() || !is_ordered_tree(&index) {
-            continue;
-        }
-        let base = arm_of(planner, &index, &info, *tree);
+    let indexes = ordered_indexes(planner, entry, relation)?;
+    for index in indexes.iter().filter(|index| has_all(planner, &index.predicate, own)) {
         for supplier in suppliers(entry, across) {
             let helping: Vec<Rc<Expr>> = across
                 .iter()
@@ -72,14 +79,14 @@ pub fn index_paths(
                 .cloned()
                 .collect();
             let candidates: Vec<&Expr> = own.iter().chain(helping.iter().map(|c| &**c)).collect();
-            let Some(matched) = match_index(planner, entry, &info, base.clone(), &candidates, raw) else { continue };
+            let matched = match_index(planner, entry, index, &candidates, raw);
             let helped: Vec<Rc<Expr>> =
                 matched.uses.iter().filter(|i| **i >= own.len()).map(|i| helping[*i - own.len()].clone()).collect();
             if supplier != 0 && helped.is_empty() {
                 continue;
             }
-            let order = index_order(planner, entry, relation, &info, &matched.arm, goal);
-            if matched.uses.is_empty() && order.is_none() {
+            let order = index_order(planner, entry, relation, index, &matched.arm, goal);
+            if matched.uses.is_empty() && order.is_none() && index.predicate.is_none() {
                 continue;
             }
             let filter: Vec<Expr> =
@@ -90,7 +97,7 @@ pub fn index_paths(
             let others = own.iter().enumerate().filter(|(i, _)| !matched.uses.contains(i)).map(|(_, c)| c);
             let sel = selectivity::conjunction(planner, others);
             let decided: Vec<Expr> = matched.decided.iter().filter_map(|i| own.get(*i)).cloned().collect();
-            let row = if covers(planner, entry, &info, &decided) { INDEX_ONLY_ROW } else { found_row(planner, relation) };
+            let row = if covers(planner, entry, &index.info, &decided) { INDEX_ONLY_ROW } else { found_row(planner, relation) };
             let choice = IndexChoice { arms: vec![matched.arm], reverse: order == Some(true), decided };
             out.push(Rc::new(Path {
                 rels: 1 << entry,
@@ -105,7 +112,23 @@ pub fn index_paths(
         }
     }
     if planner.inputs.is_enabled("enable_bitmapscan") {
-        out.extend(union_path(planner, entry, relation, raw, own, own_rels));
+        out.extend(union_path(planner, entry, (relation, &indexes), raw, own, own_rels));
+    }
+    Ok(out)
+}
+
+fn ordered_indexes(planner: &Planner<'_>, entry: usize, relation: &Arc<Relation>) -> Result<Vec<OrderedIndex>> {
+    let mut out = Vec::new();
+    for index in relation.indexes.iter().filter_map(|oid| planner.catalog().relation(*oid)) {
+        let (Some(info), Storage::Tree(tree)) = (&index.index, &index.storage) else { continue };
+        if info.valid && is_ordered_tree(index) {
+            out.push(OrderedIndex {
+                info: Arc::clone(info),
+                terms: IndexedTerm::of_index(planner, info, relation, entry)?,
+                predicate: predicate(planner, info, relation, entry)?,
+                arm: arm_of(planner, index, info, *tree),
+            });
+        }
     }
     Ok(out)
 }
@@ -162,20 +185,13 @@ fn arm_of(planner: &Planner<'_>, index: &Relation, info: &IndexInfo, tree: TreeI
     }
 }
 
-/// Matches the leading columns of an index; `None` when the index is not understood.
-fn match_index(
-    planner: &Planner<'_>,
-    entry: usize,
-    info: &IndexInfo,
-    mut arm: ArmChoice,
-    candidates: &[&Expr],
-    raw: f64,
-) -> Option<Matched> {
+/// Matches the leading keys of an index.
+fn match_index(planner: &Planner<'_>, entry: usize, index: &OrderedIndex, candidates: &[&Expr], raw: f64) -> Matched {
+    let (info, mut arm) = (&index.info, index.arm.clone());
     let (mut decided, mut uses) = (Vec::new(), Vec::new());
-    for key in &info.keys {
-        usize::try_from(key.column).ok().filter(|c| *c > 0)?;
+    for (key, term) in info.keys.iter().zip(&index.terms) {
         let bounds: Vec<(usize, Bound)> =
-            candidates.iter().enumerate().filter_map(|(i, c)| Some((i, bound(planner, entry, key, c)?))).collect();
+            candidates.iter().enumerate().filter_map(|(i, c)| Some((i, bound(planner, entry, (key, term), c)?))).collect();
         let best = bounds
             .iter()
             .find(|(_, b)| matches!(b, Bound::Match(Match::Equal(_) | Match::IsNull)))
@@ -221,14 +237,22 @@ fn match_index(
         break;
     }
     let unique = info.unique && arm.matches.len() == info.keys.len() && arm.matches.iter().all(|m| matches!(m, Match::Equal(_)));
-    let rows = if unique { 1.0 } else { (raw * selectivity::conjunction(planner, uses.iter().map(|i| candidates[*i]))).max(1.0) };
     arm.unique = unique && !info.deferrable;
-    Some(Matched { arm, decided, uses, rows })
+    let is_implied =
+        |i: &usize| index.predicate.as_ref().is_some_and(|p| !uses.contains(i) && implies(planner, p, candidates[*i]));
+    let implied: Vec<usize> = (0..candidates.len()).filter(is_implied).collect();
+    decided.extend(&implied);
+    uses.extend(implied);
+    let used = || uses.iter().map(|i| candidates[*i]);
+    let all_used = || Expr::And(used().cloned().collect());
+    let narrowing = index.predicate.as_ref().filter(|p| !implies(planner, &all_used(), p));
+    let rows = if unique { 1.0 } else { (raw * selectivity::conjunction(planner, used().chain(narrowing))).max(1.0) };
+    Matched { arm, decided, uses, rows }
 }
 
-/// The bound that a condition gives for a column of the entry in an operator class.
-fn bound(planner: &Planner<'_>, entry: usize, key: &IndexKey, condition: &Expr) -> Option<Bound> {
-    let (column, ty, opclass) = (key.column as usize - 1, key.ty, key.opclass);
+/// The bound that a condition gives for a key of an index.
+fn bound(planner: &Planner<'_>, entry: usize, (key, term): (&IndexKey, &IndexedTerm), condition: &Expr) -> Option<Bound> {
+    let (ty, opclass) = (key.ty, key.opclass);
     let catalog = planner.catalog();
     let collation = order::index_collation(catalog, key);
     // Whether an operator by a collation finds what it compares in the index.
@@ -236,12 +260,13 @@ fn bound(planner: &Planner<'_>, entry: usize, key: &IndexKey, condition: &Expr) 
         3 => order::is_same_equality(catalog, collation, by),
         _ => order::is_same_order(catalog, collation, by),
     };
-    let is_column = |e: &Expr| plain_column(e, entry) == Some(column);
+    let is_key = |e: &Expr| term.is(e, entry);
     let is_value = |e: &Expr| rels_of(e) & (1 << entry) == 0 && !volatility::has_volatile(planner, e) && !contains_sublink(e);
     match condition {
+        _ if ty == oids::BOOL && is_key(condition) => Some(Bound::Match(Match::Equal(boolean(true)))),
         Expr::Operator(op) => {
             let [a, b] = &op.args[..] else { return None };
-            let (value, flipped) = match (is_column(a), is_column(b)) {
+            let (value, flipped) = match (is_key(a), is_key(b)) {
                 (true, false) => (b, false),
                 (false, true) => (a, true),
                 _ => return None,
@@ -268,16 +293,15 @@ fn bound(planner: &Planner<'_>, entry: usize, key: &IndexKey, condition: &Expr) 
                 _ => return None,
             })
         }
-        Expr::ScalarArray(s) if s.any && is_column(&s.scalar) && is_value(&s.array) => {
+        Expr::ScalarArray(s) if s.any && is_key(&s.scalar) && is_value(&s.array) => {
             let strategy = strategy(catalog, s.operator, opclass).filter(|strategy| suits(*strategy, s.input_collation))?;
             let element = planner.catalog().array_element(s.array.ty())?;
             (strategy == 3 && comparison::comparable(planner, ty, element)).then(|| Bound::Match(Match::AnyOf(s.array.clone())))
         }
-        Expr::NullTest { arg, is_null, row: false } if is_column(arg) => {
+        Expr::NullTest { arg, is_null, row: false } if is_key(arg) => {
             Some(if *is_null { Bound::Match(Match::IsNull) } else { Bound::NotNull })
         }
-        Expr::Var(_) if ty == oids::BOOL && is_column(condition) => Some(Bound::Match(Match::Equal(boolean(true)))),
-        Expr::Not(arg) if ty == oids::BOOL && is_column(arg) => Some(Bound::Match(Match::Equal(boolean(false)))),
+        Expr::Not(arg) if ty == oids::BOOL && is_key(arg) => Some(Bound::Match(Match::Equal(boolean(false)))),
         _ => None,
     }
 }
@@ -296,30 +320,30 @@ fn index_order(
     planner: &Planner<'_>,
     entry: usize,
     relation: &Relation,
-    info: &IndexInfo,
+    OrderedIndex { info, terms, .. }: &OrderedIndex,
     arm: &ArmChoice,
     goal: &Goal,
 ) -> Option<bool> {
     if goal.order.is_empty() || arm.matches.iter().any(|m| matches!(m, Match::AnyOf(_))) {
         return None;
     }
-    let fixed: Vec<usize> = info.keys[..arm.matches.len()].iter().map(|k| k.column as usize - 1).collect();
     let mut at = arm.matches.len();
+    let fixed = &terms[..at];
     let mut reverse = None;
     for key in &goal.order {
-        let column = plain_column(&key.expr, entry)?;
-        if fixed.contains(&column) {
+        if fixed.iter().any(|term| term.is(&key.expr, entry)) {
             continue;
         }
-        let part = info.keys.get(at)?;
+        let (part, term) = (info.keys.get(at)?, terms.get(at)?);
         let has_order =
             |part| order::is_same_order(planner.catalog(), order::index_collation(planner.catalog(), part), key.expr.collation());
-        if part.column as usize != column + 1 || !has_order(part) {
+        if !term.is(&key.expr, entry) || !has_order(part) {
             return None;
         }
         let backwards = part.descending != key.descending;
         let nulls_fit = (part.nulls_first != backwards) == key.nulls_first;
-        if !nulls_fit && !planner.catalog().is_never_null(relation, column) {
+        let is_never_null = matches!(term, IndexedTerm::Column(column) if planner.catalog().is_never_null(relation, *column));
+        if !nulls_fit && !is_never_null {
             return None;
         }
         if *reverse.get_or_insert(backwards) != backwards {
@@ -334,7 +358,7 @@ fn index_order(
 fn union_path(
     planner: &Planner<'_>,
     entry: usize,
-    relation: &Relation,
+    (relation, indexes): (&Relation, &[OrderedIndex]),
     raw: f64,
     own: &[Expr],
     params: Rels,
@@ -349,17 +373,10 @@ fn union_path(
             crate::rels::conjuncts(arg.clone(), &mut parts);
             let candidates: Vec<&Expr> = parts.iter().collect();
             let mut best: Option<Matched> = None;
-            for oid in &relation.indexes {
-                let index = planner.catalog().relation(*oid)?;
-                let (Some(info), Storage::Tree(tree)) = (&index.index, &index.storage) else { continue };
-                if !info.valid || info.predicate.is_some() || !is_ordered_tree(index) {
-                    continue;
-                }
-                let arm = arm_of(planner, index, info, *tree);
-                if let Some(matched) = match_index(planner, entry, info, arm, &candidates, raw)
-                    && !matched.uses.is_empty()
-                    && best.as_ref().is_none_or(|b| matched.rows < b.rows)
-                {
+            let known: Vec<Expr> = own.iter().chain(&parts).cloned().collect();
+            for index in indexes.iter().filter(|index| has_all(planner, &index.predicate, &known)) {
+                let matched = match_index(planner, entry, index, &candidates, raw);
+                if !matched.uses.is_empty() && best.as_ref().is_none_or(|b| matched.rows < b.rows) {
                     best = Some(matched);
                 }
             }

@@ -7,7 +7,7 @@
 
 use melba_definition::context::Ddl;
 use melba_definition::progress::{ProgressReport, create_index as figures};
-use melba_engine::{ReadView, RelationLockMode, ViewPin};
+use melba_engine::{DifferingRows, ReadView, RelationLockMode, ViewPin};
 use melba_expression::Evaluation;
 use melba_table::{IndexTarget, TableTarget, error, gin_entries};
 use melba_types::{Datum, DbError, Result, RowId};
@@ -53,7 +53,7 @@ impl Building<'_> {
         let engine = &self.ddl.tx().engine;
         // Later than the entries that are there, which it may delete.
         engine.current_view(until);
-        let changed = engine.changed_rows(self.target.tree, since, until)?;
+        let changed = DifferingRows::find(engine, self.target.tree, since, until)?;
         // Another row may have got the key that one has lost.
         for id in &changed.ids {
             self.ctx.check_interrupt()?;
