@@ -120,7 +120,7 @@ impl Planner<'_> {
             rows,
             startup: 0.0,
             total: SCAN_START + read + in_range * own.len() as f64 * 0.0025 + if is_disabled { DISABLED } else { 0.0 },
-            ordered: false,
+            ordered: 0,
             used: vec![],
             kind: PathKind::Leaf(LeafPath { entry, access: Access::Table, filter: own.to_vec() }),
         })];
@@ -234,7 +234,7 @@ fn subquery_paths(planner: &mut Planner<'_>, entry: usize, own: &[Expr]) -> Resu
         rows: (estimate.rows * sel).max(1.0),
         startup: estimate.startup,
         total: estimate.total,
-        ordered: false,
+        ordered: 0,
         used: vec![],
         kind: PathKind::Leaf(LeafPath { entry, access: Access::Subquery(RefCell::new(Some((stage, used)))), filter }),
     })])

@@ -58,6 +58,12 @@ pub(super) fn sort_key(planner: &Planner<'_>, groups: &[SortGroup], targets: &[T
     out.join(", ")
 }
 
+/// Sort keys without their direction.
+pub(super) fn keys_alone(planner: &Planner<'_>, groups: &[SortGroup], targets: &[Target]) -> Vec<String> {
+    let shown = |at: usize| if planner.inputs.explain { planner.show(&targets[at].expr) } else { String::new() };
+    places_of_targets(groups, targets).filter_map(|(_, place)| place.map(shown)).collect()
+}
+
 /// A node as EXPLAIN shows it: several plan nodes may be one of PostgreSQL's.
 struct Shown {
     title: String,
@@ -307,7 +313,7 @@ const KINDS: [TitleParts; 8] = [
 ];
 
 /// Properties that are lists, and numbers.
-const LISTS: [&str; 2] = ["Sort Key", "Group Key"];
+const LISTS: [&str; 3] = ["Sort Key", "Presorted Key", "Group Key"];
 const NUMBERS: [&str; 7] = [
     "Heap Fetches",
     "Index Searches",
@@ -501,6 +507,7 @@ fn title(plan: &Plan, node: &PlanNode) -> String {
             format!("{parallel}{}", if n.groups.is_empty() { "Aggregate" } else { "HashAggregate" })
         }
         Op::Window(_) => "WindowAgg".into(),
+        Op::Sort(n) if n.presorted > 0 => "Incremental Sort".into(),
         Op::Sort(n) => if n.workers > 0 { "Parallel Sort" } else { "Sort" }.into(),
         Op::Distinct(n) if n.sorted => "Unique".into(),
         Op::Distinct(_) => "HashAggregate".into(),

@@ -31,9 +31,16 @@ pub(super) enum Match {
     IsNull,
 }
 
+/// `KeyBound`, not compiled yet.
+#[derive(Clone)]
+pub(super) struct BoundChoice {
+    pub values: Vec<Expr>,
+    pub inclusive: bool,
+}
+
 #[derive(Clone)]
 pub(super) enum RangeChoice {
-    Between { lower: Option<(Expr, bool)>, upper: Option<(Expr, bool)> },
+    Between { lower: Option<BoundChoice>, upper: Option<BoundChoice> },
     Prefix { pattern: Expr, regex: bool },
     NotNull,
 }

@@ -109,17 +109,9 @@ fn is_of_tables(planner: &Planner<'_>, rels: Rels) -> bool {
 }
 
 fn cheapest(paths: Vec<Rc<Path>>, goal: &Goal) -> Result<Rc<Path>> {
-    let sorting = |p: &Path| {
-        if goal.order.is_empty() || p.ordered {
-            0.0
-        } else {
-            // A comparison costs 0.005, twice cpu_operator_cost as in PostgreSQL; and a sort reads all rows, not only those that are wanted.
-            p.rows * (p.rows.max(2.0)).log2() * 0.005 + p.total - p.cost(goal)
-        }
-    };
     let complete = paths.into_iter().filter(|p| p.params == 0);
     complete
-        .min_by(|a, b| (a.cost(goal) + sorting(a)).total_cmp(&(b.cost(goal) + sorting(b))))
+        .min_by(|a, b| a.sorted_cost(goal).total_cmp(&b.sorted_cost(goal)))
         .ok_or_else(|| DbError::internal("no way to join the relations of the query"))
 }
 
@@ -222,7 +214,7 @@ fn inner_paths(
             rows: 1.0,
             startup: 0.0,
             total: 0.01,
-            ordered: true,
+            ordered: usize::MAX,
             used: vec![],
         });
         let own: Vec<Expr> = conditions.iter().map(|c| (**c).clone()).collect();
@@ -394,7 +386,7 @@ fn combine(
     let dependent = r.params & l.rels != 0;
     // The one row without columns is in every order, but its join partner need not be. Unmatched rows of the right side come
     // last.
-    let in_order = l.ordered && l.rels != 0 && !join.gives_right_last();
+    let in_order = if l.rels != 0 && !join.gives_right_last() { l.ordered } else { 0 };
     if !dependent {
         let (hash, residual) = hash_keys(planner, join, &left_conditions, l.rels, r.rels);
         if !hash.is_empty() {
@@ -407,7 +399,7 @@ fn combine(
             let probed = if join.keeps_unmatched_left() { l.rows } else { l.rows.min(pairs) };
             let total = startup + (l.total - l.startup) + probes(l.rows, probed) + checks;
             // A table that does not fit is read in parts, and the rows of the left side with it.
-            paths.add(join, (l, r), Some(&hash), &residual, (startup, total), false);
+            paths.add(join, (l, r), Some(&hash), &residual, (startup, total), 0);
             // The join may build on the left side instead, when that has less than half of the right side's rows.
             if let Some(join) = join.built_on_left()
                 && l.rows * 2.0 < r.rows
@@ -417,7 +409,7 @@ fn combine(
                 let swapped: Vec<_> = hash.into_iter().map(|(a, b)| (b, a)).collect();
                 let startup = r.startup + l.total + l.rows * HASH_BUILD;
                 let total = startup + (r.total - r.startup) + probes(r.rows, r.rows.min(pairs)) + checks;
-                paths.add(join, (r, l), Some(&swapped), &residual, (startup, total), false);
+                paths.add(join, (r, l), Some(&swapped), &residual, (startup, total), 0);
             }
             // A loop without an index compares all pairs: where the estimate of a side is wrong, it takes far too long.
             if join == JoinType::NotIn || join == JoinType::Full || l.rows * r.rows > PAIRS_MAX {
@@ -624,10 +616,10 @@ impl Paths<'_> {
         hash: Option<&[(&Expr, &Expr)]>,
         conditions: &[&Expr],
         (startup, total): (f64, f64),
-        ordered: bool,
+        ordered: usize,
     ) {
         let beats =
-            |k: &Rc<Path>| k.params & !self.params == 0 && k.startup <= startup && k.total <= total && (k.ordered || !ordered);
+            |k: &Rc<Path>| k.params & !self.params == 0 && k.startup <= startup && k.total <= total && k.ordered >= ordered;
         if self.out.iter().any(beats) {
             return;
         }
@@ -686,7 +678,7 @@ fn prune(paths: Vec<Rc<Path>>, goal: &Goal) -> Vec<Rc<Path>> {
             k.params & !path.params == 0
                 && k.cost(goal) <= path.cost(goal)
                 && k.total <= path.total * 1.01
-                && (k.ordered || !path.ordered || goal.order.is_empty())
+                && (k.ordered >= path.ordered || goal.order.is_empty())
         };
         if kept.iter().any(better) {
             continue;
@@ -695,7 +687,7 @@ fn prune(paths: Vec<Rc<Path>>, goal: &Goal) -> Vec<Rc<Path>> {
             !(path.params & !k.params == 0
                 && path.cost(goal) <= k.cost(goal)
                 && path.total <= k.total
-                && (path.ordered || !k.ordered || goal.order.is_empty()))
+                && (path.ordered >= k.ordered || goal.order.is_empty()))
         });
         kept.push(path);
     }

@@ -13,7 +13,7 @@ use super::layout::row_columns;
 use super::layout::{LATEST, Layout, NEW, OLD};
 use super::modify_node::*;
 use super::node::*;
-use super::path::{Goal, Wanted};
+use super::path::Goal;
 use super::planner::{Planner, Stage};
 use super::prepare::{entry_names, joined_columns, substitute};
 use super::rels::conjuncts;
@@ -127,7 +127,7 @@ fn insert(planner: &mut Planner<'_>, query: &mut Query, changed: Changed<'_>) ->
     let (input, layout) = match info.source {
         None if !returns_sets => (None, Layout::default()),
         _ => {
-            let (path, _) = join::plan_joins(planner, &tree, &Goal { order: vec![], wanted: Wanted::All })?;
+            let (path, _) = join::plan_joins(planner, &tree, &Goal::default())?;
             let mut stage = planner.create(&path)?;
             if returns_sets {
                 stage = project_set::project_set(planner, stage, query.targets.iter_mut().map(|t| &mut t.expr))?;
@@ -189,7 +189,7 @@ fn change(planner: &mut Planner<'_>, query: &mut Query, changed: Changed<'_>) ->
     let is_family = member::is_family(planner.catalog(), relation, inherit);
     needed.extend(is_family.then_some((entry, -6)));
     needed::gather_needed(planner, query, &tree, &needed);
-    let (path, gates) = join::plan_joins(planner, &tree, &Goal { order: vec![], wanted: Wanted::All })?;
+    let (path, gates) = join::plan_joins(planner, &tree, &Goal::default())?;
     let mut stage = planner.create(&path)?;
     if !gates.is_empty() {
         let conditions = planner.compile_all(&gates, &Layout::default())?;

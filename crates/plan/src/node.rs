@@ -298,13 +298,21 @@ pub enum KeyMatch {
     IsNull,
 }
 
-/// What an index scan may assume about the column after the matched ones.
+/// A bound of the columns after the matched ones, which descend all or none. Several values are compared like a row.
+#[derive(Clone, Debug)]
+pub struct KeyBound {
+    /// Of the first of these columns, the second, and so on; at least one.
+    pub values: Vec<Expression>,
+    pub inclusive: bool,
+}
+
+/// What an index scan may assume about the columns after the matched ones.
 #[derive(Clone, Debug)]
 pub enum KeyRange {
-    /// Bounds in the order of values: (value, inclusive).
+    /// Bounds in the order of values.
     Between {
-        lower: Option<(Expression, bool)>,
-        upper: Option<(Expression, bool)>,
+        lower: Option<KeyBound>,
+        upper: Option<KeyBound>,
     },
     /// Text that starts as a LIKE pattern (`regex`: a regular expression) does.
     Prefix {
@@ -685,13 +693,18 @@ impl std::fmt::Debug for WindowFunction {
 pub struct SortNode {
     pub input: PlanNode,
     pub keys: Vec<SortKey>,
-    /// Only this many rows will be read (LIMIT, OFFSET).
-    pub bound: Option<(Option<Expression>, Option<Expression>)>,
+    /// The rows come in the order of so many of the keys.
+    pub presorted: usize,
+    /// Only this many rows will be read.
+    pub bound: Option<SortBound>,
     /// The number of the filter that the first key makes for the scan below.
     pub top_filter: Option<usize>,
     /// Threads beside the statement's own that sort parts of the input.
     pub workers: usize,
 }
+
+/// LIMIT and OFFSET.
+pub type SortBound = (Option<Expression>, Option<Expression>);
 
 /// An expression to sort by, and how.
 pub type SortKey = (Expression, KeyPart);

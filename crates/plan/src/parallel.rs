@@ -92,7 +92,9 @@ fn is_lookup_safe(scan: &IndexScanNode) -> bool {
         KeyMatch::IsNull => true,
     };
     let is_safe_range = |range: &KeyRange| match range {
-        KeyRange::Between { lower, upper } => lower.iter().chain(upper).all(|(bound, _)| bound.is_parallel_safe()),
+        KeyRange::Between { lower, upper } => {
+            lower.iter().chain(upper).all(|bound| bound.values.iter().all(Expression::is_parallel_safe))
+        }
         KeyRange::Prefix { pattern, .. } => pattern.is_parallel_safe(),
         KeyRange::NotNull => true,
     };

@@ -60,7 +60,7 @@ pub fn simple_path(planner: &Planner<'_>, entry: usize, access: Access, own: &[E
         rows: (rows * sel).max(1.0),
         startup: 0.0,
         total: rows * SEQUENTIAL_ROW + startup,
-        ordered: false,
+        ordered: 0,
         used: vec![],
         kind: PathKind::Leaf(LeafPath { entry, access, filter: own.to_vec() }),
     })

@@ -9,14 +9,17 @@ use melba_types::{Datum, Result, limits};
 use super::dependency::{Dependencies, dependencies};
 use super::layout::{Layout, TARGET};
 use super::node::*;
-use super::path::{Goal, Wanted};
+use super::path::{Goal, OrderKey, Wanted};
 use super::planner::{Level, Planner, Purpose, Stage};
 use super::project_set::has_set;
 use super::recheck::{RecheckExpr, rechecks};
 use super::{
-    cte, fold, grouping, join, locking, modify, needed, prepare, project_set, selectivity, set_operation, sort, stage,
-    volatility, window,
+    cte, fold, grouping, groups, join, locking, modify, needed, prepare, project_set, rels, selectivity, set_operation, sort,
+    stage, volatility, window,
 };
+
+/// Assumed of what is no table.
+const ROWS_UNKNOWN: f64 = 1000.0;
 
 impl<'a> Planner<'a> {
     /// Plans a query at a new level. The result's columns are its visible targets (or RETURNING's).
@@ -62,9 +65,17 @@ fn select(planner: &mut Planner<'_>, query: &mut Query, purpose: Option<Purpose>
     let order = if grouped || query.has_windows || query.has_set_returning { vec![] } else { sort::order_keys(planner, query) };
     let distinct = !matches!(query.distinct, Distinct::None);
     let reads_all = grouped || distinct || query.has_windows;
-    let goal = Goal { order, wanted: if reads_all { Wanted::All } else { wanted(planner, query) } };
+    let wanted = if reads_all { Wanted::All } else { wanted(planner, query) };
+    let groups = if matches!(wanted, Wanted::All) { vec![] } else { groups_by_order(planner, &order) };
+    let goal = Goal { order, groups, wanted };
     let (path, gates) = join::plan_joins(planner, &tree, &goal)?;
-    let ordered = path.ordered && !goal.order.is_empty();
+    let presorted = match path.ordered {
+        _ if goal.order.is_empty() => 0,
+        keys if keys >= goal.order.len() => query.order_by.len(),
+        // An expression that stands in ORDER BY twice is one key of the goal.
+        _ if goal.order.len() < query.order_by.len() => 0,
+        keys => keys,
+    };
     let mut stage = planner.create(&path)?;
     if !gates.is_empty() {
         let conditions = planner.compile_all(&gates, &Layout::default())?;
@@ -84,7 +95,18 @@ fn select(planner: &mut Planner<'_>, query: &mut Query, purpose: Option<Purpose>
         stage = window::windows(planner, query, stage)?;
     }
     let recheck = rechecks(&tree, &planner.level().entries);
-    finish(planner, query, stage, ordered, recheck)
+    let groups = presorted.checked_sub(1).and_then(|at| goal.groups.get(at)).copied().unwrap_or(1.0);
+    finish(planner, query, stage, (presorted, groups), recheck)
+}
+
+/// `Goal::groups`.
+fn groups_by_order(planner: &Planner<'_>, order: &[OrderKey]) -> Vec<f64> {
+    let keys: Vec<Expr> = order.iter().map(|key| key.expr.clone()).collect();
+    let entry = keys.first().map(rels::rels_of).filter(|rels| rels.count_ones() == 1).map(|rels| rels.trailing_zeros() as usize);
+    let table =
+        entry.filter(|entry| *entry < planner.level().entries.len()).and_then(|entry| selectivity::table_of(planner, entry));
+    let rows = table.map_or(ROWS_UNKNOWN, |table| selectivity::table_rows(planner, table));
+    (1..keys.len()).map(|n| groups::groups_of(planner, &keys[..n], rows)).collect()
 }
 
 /// How many rows LIMIT and OFFSET want; a tenth where one of them has no value yet, as PostgreSQL assumes.
@@ -101,7 +123,14 @@ fn wanted(planner: &Planner<'_>, query: &Query) -> Wanted {
 }
 
 /// Targets, DISTINCT, ORDER BY, locks, LIMIT; junk is dropped.
-fn finish(planner: &mut Planner<'_>, query: &Query, stage: Stage, ordered: bool, recheck: Vec<RecheckExpr>) -> Result<Stage> {
+/// `presorted`: how many sort keys rows come in the order of, and how many groups they make by these.
+fn finish(
+    planner: &mut Planner<'_>,
+    query: &Query,
+    stage: Stage,
+    (presorted, groups): (usize, f64),
+    recheck: Vec<RecheckExpr>,
+) -> Result<Stage> {
     let limit = query.limit.as_ref().map(|e| planner.compile(e, &Layout::default())).transpose()?;
     let offset = query.offset.as_ref().map(|e| planner.compile(e, &Layout::default())).transpose()?;
     let distinct = !matches!(query.distinct, Distinct::None);
@@ -121,10 +150,11 @@ fn finish(planner: &mut Planner<'_>, query: &Query, stage: Stage, ordered: bool,
         if !query.order_by.is_empty() {
             let keys = sort::sort_keys(planner, &query.order_by, &query.targets, &stage.layout)?;
             ties = query.with_ties.then(|| keys.clone());
-            if !ordered {
+            if presorted < query.order_by.len() {
                 // Rows that are locked or changed by others fall out above the sort: LIMIT counts those that stay.
                 let bound = bound.filter(|_| query.locking.is_empty());
-                stage = sort::sorted(planner, stage, keys, bound, shown);
+                let presorted = super::explain::keys_alone(planner, &query.order_by[..presorted], &query.targets);
+                stage = sort::partly_sorted(planner, stage, keys, bound, shown, (&presorted, groups));
             }
         }
         stage = locking::locked(planner, query, stage, recheck)?;

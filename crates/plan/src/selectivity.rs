@@ -14,7 +14,7 @@ use super::planner::{Nothing, Planner};
 use super::rels::{Rels, contains_sublink, rels_of};
 use super::sampled::{Passing, frequent, passing};
 use melba_expression::Compiler;
-use melba_tree::{BooleanTest, Expr, OperatorCall, RangeKind, ScalarArrayExpr};
+use melba_tree::{BooleanTest, Expr, OperatorCall, RangeKind, RowCompareExpr, ScalarArrayExpr};
 
 /// Both ends of a range, of which one is unknown: PostgreSQL's DEFAULT_RANGE_INEQ_SEL.
 const BETWEEN: f64 = 0.005;
@@ -74,6 +74,7 @@ impl Place {
 fn selectivity(planner: &Planner<'_>, condition: &Expr) -> f64 {
     match condition {
         Expr::Operator(op) => operator_selectivity(planner, op),
+        Expr::RowCompare(row) => operator_selectivity(planner, &first_comparison(row)),
         Expr::ScalarArray(list) => list_selectivity(planner, list),
         Expr::And(args) => conjunction(planner, args),
         Expr::Or(args) => 1.0 - args.iter().map(|a| 1.0 - selectivity(planner, a)).product::<f64>(),
@@ -92,6 +93,20 @@ fn selectivity(planner: &Planner<'_>, condition: &Expr) -> f64 {
         Expr::BooleanTest { test: BooleanTest::Unknown, .. } => EQUAL,
         Expr::Var(_) => share_of_flag(planner, condition).unwrap_or(OTHER),
         _ => OTHER,
+    }
+}
+
+/// The comparison that decides most of one of rows.
+fn first_comparison(row: &RowCompareExpr) -> OperatorCall {
+    OperatorCall {
+        operator: row.operators[0],
+        function: Oid::INVALID,
+        args: vec![row.left[0].clone(), row.right[0].clone()],
+        ty: oids::BOOL,
+        collation: Oid::INVALID,
+        input_collation: row.input_collations[0],
+        returns_set: false,
+        location: -1,
     }
 }
 

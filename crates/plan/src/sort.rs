@@ -110,27 +110,38 @@ pub fn sort_keys(planner: &mut Planner<'_>, groups: &[SortGroup], targets: &[Tar
     Ok(keys)
 }
 
-pub fn sorted(
+pub fn sorted(planner: &mut Planner<'_>, stage: Stage, keys: Vec<SortKey>, bound: Option<SortBound>, shown: String) -> Stage {
+    partly_sorted(planner, stage, keys, bound, shown, (&[], 1.0))
+}
+
+/// The same of rows that come in the order of the first keys already, which EXPLAIN shows as `presorted`, and make so many
+/// groups by them.
+pub fn partly_sorted(
     planner: &mut Planner<'_>,
     mut stage: Stage,
     keys: Vec<SortKey>,
-    bound: Option<(Option<melba_expression::Expression>, Option<melba_expression::Expression>)>,
+    bound: Option<SortBound>,
     shown: String,
+    (presorted, groups): (&[String], f64),
 ) -> Stage {
     let mut estimate = stage.node.estimate;
     // 0.005 a comparison: twice cpu_operator_cost, as in PostgreSQL.
-    estimate.total += estimate.rows * estimate.rows.max(2.0).log2() * 0.005;
-    estimate.startup = estimate.total;
+    let groups = groups.clamp(1.0, estimate.rows.max(1.0));
+    estimate.total += estimate.rows * (estimate.rows / groups).max(2.0).log2() * 0.005;
+    estimate.startup += (estimate.total - estimate.startup) / groups;
     let kinds = stage.node.kinds.clone();
     let top_filter = match (&bound, keys.first()) {
-        (Some(_), Some(first)) => top_filter::offer_top_filter(planner, &mut stage.node, first),
+        (Some(_), Some(first)) if presorted.is_empty() => top_filter::offer_top_filter(planner, &mut stage.node, first),
         _ => None,
     };
     let is_safe = keys.iter().all(|(key, _)| key.is_parallel_safe());
-    let workers = if is_safe { parallel::workers_for(planner, &stage.node) } else { 0 };
-    let sort = SortNode { input: stage.node, keys, bound, top_filter, workers };
+    let workers = if is_safe && presorted.is_empty() { parallel::workers_for(planner, &stage.node) } else { 0 };
+    let sort = SortNode { input: stage.node, keys, presorted: presorted.len(), bound, top_filter, workers };
     let mut node = planner.node(Op::Sort(Arc::new(sort)), kinds, estimate);
     planner.detail(&mut node, "Sort Key", || shown);
+    if !presorted.is_empty() {
+        planner.detail(&mut node, "Presorted Key", || presorted.join(", "));
+    }
     Stage { node, layout: stage.layout }
 }
 

@@ -3,8 +3,8 @@
 use melba_types::{Result, limits};
 
 use super::{
-    aggregate, bitmap_scan, cte, file_scan, function_scan, hash_join, index_scan, json_table, limit, lock_rows, nested_loop,
-    project, set_op, simple, sort, synthesized_scan, system_scan, table_scan, unique_scan, window,
+    aggregate, bitmap_scan, cte, file_scan, function_scan, hash_join, incremental_sort, index_scan, json_table, limit, lock_rows,
+    nested_loop, project, set_op, simple, sort, synthesized_scan, system_scan, table_scan, unique_scan, window,
 };
 use crate::{ExecContext, Operator};
 use melba_plan::Synthesized;
@@ -38,6 +38,7 @@ pub(crate) fn build(node: &PlanNode, ctx: &ExecContext) -> Result<Box<dyn Operat
         Op::NestedLoop(n) => Box::new(nested_loop::NestedLoopOp::new(node.id, n.clone(), ctx)?),
         Op::Aggregate(n) => Box::new(aggregate::AggregateOp::new(node.id, n.clone(), node.kinds.clone(), ctx)?),
         Op::Window(n) => Box::new(window::WindowOp::new(node.id, n.clone(), ctx)?),
+        Op::Sort(n) if n.presorted > 0 => Box::new(incremental_sort::IncrementalSortOp::new(n.clone(), ctx)?),
         Op::Sort(n) => Box::new(sort::SortOp::new(node.id, n.clone(), ctx)?),
         Op::Distinct(n) => Box::new(set_op::DistinctOp::new(node.id, n.clone(), ctx)?),
         Op::Limit(n) => Box::new(limit::LimitOp::new(n.clone(), ctx)?),

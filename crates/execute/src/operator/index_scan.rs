@@ -12,7 +12,7 @@ use super::table_scan::outputs;
 use crate::{ExecContext, Operator};
 use melba_expression::has_effects;
 use melba_expression::key::KeyPart;
-use melba_plan::node::{Covered, IndexArm, IndexScanNode, KeyMatch, KeyRange};
+use melba_plan::node::{Covered, IndexArm, IndexScanNode, KeyBound, KeyMatch, KeyRange};
 use melba_plan::pattern;
 use melba_types::BATCH_ROWS;
 
@@ -272,10 +272,10 @@ fn ranges(arm: &IndexArm, ctx: &ExecContext) -> Result<Vec<ByteRange>> {
     let Some(range) = &arm.range else {
         return Ok(prefixes.into_iter().map(|p| ByteRange { lower: p.clone(), upper: p, upper_inclusive: true }).collect());
     };
-    let part = &arm.parts[arm.matches.len()];
+    let parts = &arm.parts[arm.matches.len()..];
     let mut out = Vec::with_capacity(prefixes.len());
     for prefix in prefixes {
-        out.extend(bounded(part, range, prefix, ctx)?);
+        out.extend(bounded(parts, range, prefix, ctx)?);
     }
     Ok(out)
 }
@@ -301,7 +301,8 @@ fn disjoint(mut ranges: Vec<ByteRange>) -> Vec<ByteRange> {
 }
 
 /// The range of one prefix.
-fn bounded(part: &KeyPart, range: &KeyRange, prefix: Vec<u8>, ctx: &ExecContext) -> Result<Option<ByteRange>> {
+fn bounded(parts: &[KeyPart], range: &KeyRange, prefix: Vec<u8>, ctx: &ExecContext) -> Result<Option<ByteRange>> {
+    let is_descending = parts[0].descending();
     let mut all = prefix.clone();
     all.push(KeyPart::not_null_marker().0);
     let everything = ByteRange { lower: all.clone(), upper: all, upper_inclusive: true };
@@ -310,7 +311,7 @@ fn bounded(part: &KeyPart, range: &KeyRange, prefix: Vec<u8>, ctx: &ExecContext)
         KeyRange::Prefix { pattern, case_regex } => {
             let Datum::Text(text) = pattern.eval_row(ctx, &[])? else { return Ok(None) };
             let fixed = if *case_regex { pattern::regex_prefix(&text) } else { pattern::like_prefix(&text) };
-            if fixed.is_empty() || part.descending() {
+            if fixed.is_empty() || is_descending {
                 return Ok(Some(everything));
             }
             let mut lower = everything.lower;
@@ -318,31 +319,36 @@ fn bounded(part: &KeyPart, range: &KeyRange, prefix: Vec<u8>, ctx: &ExecContext)
             Ok(Some(ByteRange { upper: lower.clone(), lower, upper_inclusive: true }))
         }
         KeyRange::Between { lower, upper } => {
-            let (low, high) = if part.descending() { (upper, lower) } else { (lower, upper) };
+            let (low, high) = if is_descending { (upper, lower) } else { (lower, upper) };
             let mut range = everything;
-            if let Some((value, inclusive)) = low {
-                let value = value.eval_row(ctx, &[])?;
-                if value.is_null() {
-                    return Ok(None);
-                }
-                range.lower = prefix.clone();
-                part.encode(&value, &mut range.lower);
+            if let Some(low) = low {
+                let Some((lower, inclusive)) = encoded(parts, low, &prefix, ctx)? else { return Ok(None) };
+                range.lower = lower;
                 if !inclusive && !successor(&mut range.lower) {
                     return Ok(None);
                 }
             }
-            if let Some((value, inclusive)) = high {
-                let value = value.eval_row(ctx, &[])?;
-                if value.is_null() {
-                    return Ok(None);
-                }
-                range.upper = prefix;
-                part.encode(&value, &mut range.upper);
-                range.upper_inclusive = *inclusive;
+            if let Some(high) = high {
+                let Some((upper, inclusive)) = encoded(parts, high, &prefix, ctx)? else { return Ok(None) };
+                (range.upper, range.upper_inclusive) = (upper, inclusive);
             }
             Ok(Some(range))
         }
     }
+}
+
+/// The bytes of a bound behind a prefix, and whether it is inclusive; `None` when nothing is within it. A NULL among later values decides
+/// nothing: then the values before it are the bound.
+fn encoded(parts: &[KeyPart], bound: &KeyBound, prefix: &[u8], ctx: &ExecContext) -> Result<Option<(Vec<u8>, bool)>> {
+    let mut bytes = prefix.to_vec();
+    for (at, (value, part)) in bound.values.iter().zip(parts).enumerate() {
+        let value = value.eval_row(ctx, &[])?;
+        if value.is_null() {
+            return Ok((at > 0).then_some((bytes, true)));
+        }
+        part.encode(&value, &mut bytes);
+    }
+    Ok(Some((bytes, bound.inclusive)))
 }
 
 /// Turns bytes into the least bytes above everything that starts with them; false when there are none.

@@ -9,6 +9,7 @@ mod entries;
 mod file_scan;
 mod function_scan;
 mod hash_join;
+mod incremental_sort;
 mod index_scan;
 mod integers;
 mod json_table;

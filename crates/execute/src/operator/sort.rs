@@ -20,7 +20,7 @@ use melba_types::BATCH_ROWS;
 const UNUSED_SHARE: usize = 16;
 
 /// Top-N keeps a heap up to this many rows, and sorts everything beyond.
-const HEAP_ROWS_MAX: usize = 4096;
+pub(super) const HEAP_ROWS_MAX: usize = 4096;
 
 pub(super) struct SortOp {
     id: usize,
@@ -45,18 +45,18 @@ pub(super) fn encode_keys(keys: &[(Expression, KeyPart)], ctx: &ExecContext, bat
     Ok(out)
 }
 
+/// LIMIT + OFFSET, when they bound the sort.
+pub(super) fn bound(node: &SortNode, ctx: &ExecContext) -> Result<Option<usize>> {
+    let Some((Some(limit), offset)) = &node.bound else { return Ok(None) };
+    let Some(limit) = row_count(limit, ctx, "LIMIT")? else { return Ok(None) };
+    let offset = offset.as_ref().map(|o| row_count(o, ctx, "OFFSET")).transpose()?.flatten().unwrap_or(0);
+    Ok(Some(limit.saturating_add(offset)))
+}
+
 impl SortOp {
     pub fn new(id: usize, node: Arc<SortNode>, ctx: &ExecContext) -> Result<SortOp> {
         let input = ctx.build(&node.input)?;
         Ok(SortOp { id, node, input, sorted: None })
-    }
-
-    /// LIMIT + OFFSET, when they bound the sort.
-    fn bound(&self, ctx: &ExecContext) -> Result<Option<usize>> {
-        let Some((Some(limit), offset)) = &self.node.bound else { return Ok(None) };
-        let Some(limit) = row_count(limit, ctx, "LIMIT")? else { return Ok(None) };
-        let offset = offset.as_ref().map(|o| row_count(o, ctx, "OFFSET")).transpose()?.flatten().unwrap_or(0);
-        Ok(Some(limit.saturating_add(offset)))
     }
 
     fn sorted(&mut self, ctx: &ExecContext) -> Result<&mut Sorted> {
@@ -67,7 +67,7 @@ impl SortOp {
     }
 
     fn sort(&mut self, ctx: &ExecContext) -> Result<Sorted> {
-        let bound = self.bound(ctx)?;
+        let bound = bound(&self.node, ctx)?;
         let heap = bound.filter(|n| *n <= HEAP_ROWS_MAX);
         let sorters = if bound == Some(0) { Vec::new() } else { self.sorters(ctx, bound, heap)? };
         let sorted = Sorter::merge(ctx.resources(), sorters, bound, &SortThreads { ctx, node: &self.node })?;
@@ -121,7 +121,7 @@ impl Threads for SortThreads<'_> {
 }
 
 /// One thread's part of the input.
-struct Collector<'a> {
+pub(super) struct Collector<'a> {
     node: &'a SortNode,
     sorter: Sorter,
     top: Option<Top<'a>>,
@@ -159,7 +159,7 @@ fn shrink(batch: &mut Batch, keys: &mut ByteStrings) {
 
 impl<'a> Collector<'a> {
     /// `heap`: only this many rows are wanted, at least one.
-    fn new(
+    pub fn new(
         node: &'a SortNode,
         ctx: &ExecContext,
         bound: Option<usize>,
@@ -178,7 +178,7 @@ impl<'a> Collector<'a> {
         Collector { node, sorter: Sorter::new(ctx.resources(), bound, false), top }
     }
 
-    fn push(&mut self, ctx: &ExecContext, mut batch: Batch) -> Result<()> {
+    pub fn push(&mut self, ctx: &ExecContext, mut batch: Batch) -> Result<()> {
         let mut keys = encode_keys(&self.node.keys, ctx, &batch)?;
         match &mut self.top {
             None => {
@@ -199,7 +199,7 @@ impl<'a> Collector<'a> {
     }
 
     /// The sorter with all rows that may be wanted.
-    fn finish(mut self) -> Result<Sorter> {
+    pub fn finish(mut self) -> Result<Sorter> {
         if let Some(top) = self.top.filter(|top| !top.is_over) {
             self.sorter.push(top.all, top.keys)?;
         }

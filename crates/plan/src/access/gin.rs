@@ -12,7 +12,7 @@ use melba_fmgr::{GinColumn, order};
 use melba_types::{DbError, Oid, Result};
 
 use super::index::{INDEX_START, found_row, suppliers};
-use super::indexed::{IndexedTerm, has_all, predicate};
+use super::indexed::{IndexedTerm, has_all, is_value, predicate};
 use super::source::{relation_of, table_source};
 use crate::comparison::comparable;
 use crate::explain;
@@ -21,9 +21,8 @@ use crate::layout::Layout;
 use crate::node::*;
 use crate::path::{Access, LeafPath, Path, PathKind};
 use crate::planner::{Planner, Stage};
-use crate::rels::{Rels, contains_sublink, rels_of};
+use crate::rels::{Rels, rels_of};
 use crate::selectivity;
-use crate::volatility::has_volatile;
 use melba_tree::{Expr, OperatorCall};
 
 /// Gathering and sorting the row id of an entry.
@@ -91,7 +90,7 @@ fn paths_by(
             rows: (rows * kept).max(1.0).min(raw),
             startup,
             total: startup + rows * found_row(planner, relation),
-            ordered: false,
+            ordered: 0,
             used: vec![],
             kind: PathKind::Leaf(LeafPath { entry, access: Access::Bitmap(choice), filter: own.to_vec() }),
         }));
@@ -137,10 +136,6 @@ fn folds_by_character(planner: &Planner<'_>, op: &OperatorCall) -> bool {
     let catalog = planner.catalog();
     let is_ilike = catalog.function(op.function).is_some_and(|f| matches!(&*f.source, "texticlike" | "nameiclike"));
     !is_ilike || catalog.collator(op.input_collation).is_none() && op.input_collation != UNICODE_FAST_COLLATION
-}
-
-fn is_value(planner: &Planner<'_>, entry: usize, value: &Expr) -> bool {
-    rels_of(value) & (1 << entry) == 0 && !has_volatile(planner, value) && !contains_sublink(value)
 }
 
 /// Whether a value of an index's column, relabeled to another type, has the same keys: arrays of text and of citext have not.

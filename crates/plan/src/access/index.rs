@@ -7,16 +7,16 @@ use melba_catalog::{Catalog, IndexInfo, IndexKey, Relation, Storage, classes};
 use melba_fmgr::order;
 use melba_types::{Oid, Result, TreeId, oids};
 
-use super::indexed::{IndexedTerm, has_all, predicate};
+use super::indexed::{IndexedTerm, has_all, is_value, predicate};
 use crate::implication::implies;
-use crate::index_path::{ArmChoice, IndexChoice, Match, RangeChoice};
+use crate::index_path::{ArmChoice, BoundChoice, IndexChoice, Match, RangeChoice};
 use crate::layout::boolean;
 use crate::path::{Access, Goal, LeafPath, Path, PathKind};
 use crate::planner::Planner;
-use crate::rels::{Rels, contains_sublink, rels_of};
-use crate::{comparison, needed, selectivity, volatility};
+use crate::rels::{Rels, rels_of};
+use crate::{comparison, needed, selectivity};
 use melba_expression::key::KeyPart;
-use melba_tree::Expr;
+use melba_tree::{Comparison, Expr};
 
 /// Finding the first row by a key: as long as reading more than 100 rows of segments, as measured with TPC-H.
 pub const INDEX_START: f64 = 1.5;
@@ -98,14 +98,14 @@ pub fn index_paths(
             let sel = selectivity::conjunction(planner, others);
             let decided: Vec<Expr> = matched.decided.iter().filter_map(|i| own.get(*i)).cloned().collect();
             let row = if covers(planner, entry, &index.info, &decided) { INDEX_ONLY_ROW } else { found_row(planner, relation) };
-            let choice = IndexChoice { arms: vec![matched.arm], reverse: order == Some(true), decided };
+            let choice = IndexChoice { arms: vec![matched.arm], reverse: order.is_some_and(|(reverse, _)| reverse), decided };
             out.push(Rc::new(Path {
                 rels: 1 << entry,
                 params,
                 rows: (matched.rows * sel).max(1.0).min(raw),
                 startup: 0.0,
                 total: INDEX_START + matched.rows * row,
-                ordered: order.is_some(),
+                ordered: order.map_or(0, |(_, keys)| keys),
                 used,
                 kind: PathKind::Leaf(LeafPath { entry, access: Access::Index(choice), filter }),
             }));
@@ -189,7 +189,7 @@ fn arm_of(planner: &Planner<'_>, index: &Relation, info: &IndexInfo, tree: TreeI
 fn match_index(planner: &Planner<'_>, entry: usize, index: &OrderedIndex, candidates: &[&Expr], raw: f64) -> Matched {
     let (info, mut arm) = (&index.info, index.arm.clone());
     let (mut decided, mut uses) = (Vec::new(), Vec::new());
-    for (key, term) in info.keys.iter().zip(&index.terms) {
+    for (at, (key, term)) in info.keys.iter().zip(&index.terms).enumerate() {
         let bounds: Vec<(usize, Bound)> =
             candidates.iter().enumerate().filter_map(|(i, c)| Some((i, bound(planner, entry, (key, term), c)?))).collect();
         let best = bounds
@@ -213,11 +213,11 @@ fn match_index(planner: &Planner<'_>, entry: usize, index: &OrderedIndex, candid
         for (i, bound) in bounds {
             match bound {
                 Bound::Lower(e, inclusive) if lower.is_none() => {
-                    lower = Some((e, inclusive));
+                    lower = Some(BoundChoice { values: vec![e], inclusive });
                     decided.push(i);
                 }
                 Bound::Upper(e, inclusive) if upper.is_none() => {
-                    upper = Some((e, inclusive));
+                    upper = Some(BoundChoice { values: vec![e], inclusive });
                     decided.push(i);
                 }
                 Bound::Prefix(pattern, regex) if prefix.is_none() => prefix = Some((pattern, regex)),
@@ -226,6 +226,15 @@ fn match_index(planner: &Planner<'_>, entry: usize, index: &OrderedIndex, candid
             }
             uses.push(i);
             arm.shown.push(candidates[i].clone());
+        }
+        for (i, candidate) in candidates.iter().enumerate() {
+            let Some((is_upper, bound)) = row_bound(planner, entry, (index, at), candidate) else { continue };
+            let side = if is_upper { &mut upper } else { &mut lower };
+            if side.is_none() {
+                *side = Some(bound);
+                uses.push(i);
+                arm.shown.push((*candidate).clone());
+            }
         }
         if lower.is_some() || upper.is_some() {
             arm.range = Some(RangeChoice::Between { lower, upper });
@@ -261,7 +270,7 @@ fn bound(planner: &Planner<'_>, entry: usize, (key, term): (&IndexKey, &IndexedT
         _ => order::is_same_order(catalog, collation, by),
     };
     let is_key = |e: &Expr| term.is(e, entry);
-    let is_value = |e: &Expr| rels_of(e) & (1 << entry) == 0 && !volatility::has_volatile(planner, e) && !contains_sublink(e);
+    let is_value = |e: &Expr| is_value(planner, entry, e);
     match condition {
         _ if ty == oids::BOOL && is_key(condition) => Some(Bound::Match(Match::Equal(boolean(true)))),
         Expr::Operator(op) => {
@@ -306,6 +315,39 @@ fn bound(planner: &Planner<'_>, entry: usize, (key, term): (&IndexKey, &IndexedT
     }
 }
 
+/// The bound that a comparison of rows gives for the keys of an index from the `at`-th on, and whether it is the upper one. It must
+/// still be checked: keys may be NULL, and columns behind the index's are not compared.
+fn row_bound(
+    planner: &Planner<'_>,
+    entry: usize,
+    (index, at): (&OrderedIndex, usize),
+    condition: &Expr,
+) -> Option<(bool, BoundChoice)> {
+    let Expr::RowCompare(row) = condition else { return None };
+    let flipped = !index.terms[at].is(&row.left[0], entry);
+    let (own, others) = if flipped { (&row.right, &row.left) } else { (&row.left, &row.right) };
+    let (wanted, is_less, inclusive) = match row.comparison {
+        Comparison::Less => (1, true, false),
+        Comparison::LessEqual => (2, true, true),
+        Comparison::GreaterEqual => (4, false, true),
+        Comparison::Greater => (5, false, false),
+        Comparison::Equal | Comparison::NotEqual => return None,
+    };
+    let catalog = planner.catalog();
+    let keys = index.info.keys[at..].iter().zip(&index.terms[at..]);
+    let fits = |i: usize, (key, term): (&IndexKey, &IndexedTerm)| {
+        term.is(&own[i], entry)
+            && key.descending == index.info.keys[at].descending
+            && is_value(planner, entry, &others[i])
+            && comparison::comparable(planner, key.ty, others[i].ty())
+            && strategy(catalog, row.operators[i], key.opclass) == Some(wanted)
+            && order::is_same_order(catalog, order::index_collation(catalog, key), row.input_collations[i])
+    };
+    let count = keys.zip(0..own.len()).take_while(|(key, i)| fits(*i, *key)).count();
+    let values = others[..count].to_vec();
+    (count > 0).then_some((is_less != flipped, BoundChoice { values, inclusive: inclusive || count < own.len() }))
+}
+
 /// LIKE (false) and ~ (true) on text.
 pub fn pattern_operator(planner: &Planner<'_>, function: Oid) -> Option<bool> {
     match &*planner.catalog().function(function)?.source {
@@ -315,7 +357,7 @@ pub fn pattern_operator(planner: &Planner<'_>, function: Oid) -> Option<bool> {
     }
 }
 
-/// Whether rows come in the required order: `Some(reverse)`.
+/// Whether the index must be read backward for the required order, and how many of its keys the rows then come in the order of.
 fn index_order(
     planner: &Planner<'_>,
     entry: usize,
@@ -323,35 +365,34 @@ fn index_order(
     OrderedIndex { info, terms, .. }: &OrderedIndex,
     arm: &ArmChoice,
     goal: &Goal,
-) -> Option<bool> {
+) -> Option<(bool, usize)> {
     if goal.order.is_empty() || arm.matches.iter().any(|m| matches!(m, Match::AnyOf(_))) {
         return None;
     }
+    let catalog = planner.catalog();
     let mut at = arm.matches.len();
     let fixed = &terms[..at];
     let mut reverse = None;
+    let mut keys = 0;
     for key in &goal.order {
         if fixed.iter().any(|term| term.is(&key.expr, entry)) {
+            keys += 1;
             continue;
         }
-        let (part, term) = (info.keys.get(at)?, terms.get(at)?);
-        let has_order =
-            |part| order::is_same_order(planner.catalog(), order::index_collation(planner.catalog(), part), key.expr.collation());
-        if !term.is(&key.expr, entry) || !has_order(part) {
-            return None;
-        }
+        let (Some(part), Some(term)) = (info.keys.get(at), terms.get(at)) else { break };
+        let has_order = order::is_same_order(catalog, order::index_collation(catalog, part), key.expr.collation());
         let backwards = part.descending != key.descending;
-        let nulls_fit = (part.nulls_first != backwards) == key.nulls_first;
-        let is_never_null = matches!(term, IndexedTerm::Column(column) if planner.catalog().is_never_null(relation, *column));
-        if !nulls_fit && !is_never_null {
-            return None;
-        }
-        if *reverse.get_or_insert(backwards) != backwards {
-            return None;
+        let is_never_null = || matches!(term, IndexedTerm::Column(column) if catalog.is_never_null(relation, *column));
+        let nulls_fit = (part.nulls_first != backwards) == key.nulls_first || is_never_null();
+        if !term.is(&key.expr, entry) || !has_order || !nulls_fit || *reverse.get_or_insert(backwards) != backwards {
+            break;
         }
         at += 1;
+        keys += 1;
     }
-    Some(reverse.unwrap_or(false))
+    // A part of the order is worth something where not all rows are wanted; keys that have one value each are none.
+    let is_part = at > fixed.len() && !goal.groups.is_empty();
+    (keys == goal.order.len() || is_part).then(|| (reverse.unwrap_or(false), keys))
 }
 
 /// An OR whose every arm an index serves: the union of their rows.
@@ -399,7 +440,7 @@ fn union_path(
         rows: (raw * sel).max(1.0).min(rows),
         startup,
         total: startup + rows * row,
-        ordered: false,
+        ordered: 0,
         used: vec![],
         kind: PathKind::Leaf(LeafPath { entry, access: Access::Index(IndexChoice { arms, reverse: false, decided }), filter }),
     }))

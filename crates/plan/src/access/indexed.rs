@@ -8,7 +8,8 @@ use melba_types::Result;
 use crate::arbiters::index_expression;
 use crate::implication::{implies, is_same};
 use crate::planner::Planner;
-use crate::rels::plain_column;
+use crate::rels::{contains_sublink, plain_column, rels_of};
+use crate::volatility::has_volatile;
 use melba_tree::Expr;
 
 /// What a key of an index is.
@@ -45,6 +46,11 @@ fn bare(mut e: &Expr) -> &Expr {
         e = arg;
     }
     e
+}
+
+/// Whether an expression has one value while an entry's rows are read.
+pub(super) fn is_value(planner: &Planner<'_>, entry: usize, e: &Expr) -> bool {
+    rels_of(e) & (1 << entry) == 0 && !has_volatile(planner, e) && !contains_sublink(e)
 }
 
 /// The rows that an index has; `None`: all.

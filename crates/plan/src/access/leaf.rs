@@ -12,7 +12,7 @@ use super::source::ScanColumns;
 use super::{ctid, files, foreign, json_table, members, source, zone};
 use crate::Synthesized;
 use crate::failure::may_fail;
-use crate::index_path::{ArmChoice, IndexChoice, Match, RangeChoice};
+use crate::index_path::{ArmChoice, BoundChoice, IndexChoice, Match, RangeChoice};
 use crate::layout::{Layout, column};
 use crate::node::*;
 use crate::path::{Access, LeafPath};
@@ -277,8 +277,9 @@ fn compile_arm(planner: &mut Planner<'_>, arm: &ArmChoice) -> Result<IndexArm> {
             Some(KeyRange::Prefix { pattern: planner.compile(pattern, &none)?, case_regex: *regex })
         }
         Some(RangeChoice::Between { lower, upper }) => {
-            let mut bound = |b: &Option<(Expr, bool)>| -> Result<_> {
-                b.as_ref().map(|(e, inclusive)| Ok((planner.compile(e, &none)?, *inclusive))).transpose()
+            let mut bound = |b: &Option<BoundChoice>| -> Result<_> {
+                let Some(BoundChoice { values, inclusive }) = b else { return Ok(None) };
+                Ok(Some(KeyBound { values: planner.compile_all(values, &none)?, inclusive: *inclusive }))
             };
             Some(KeyRange::Between { lower: bound(lower)?, upper: bound(upper)? })
         }

@@ -162,7 +162,7 @@ pub fn family_paths(
     for member in &members {
         let below: Vec<Expr> = below.iter().map(|c| member.condition(entry, c)).collect();
         let moved: Vec<Rc<Expr>> = across.iter().map(|c| Rc::new(member.condition(entry, c))).collect();
-        let goal = Goal { order: vec![], wanted: goal.wanted };
+        let goal = Goal { wanted: goal.wanted, ..Goal::default() };
         let oid = member.relation.oid;
         let paths = as_member(planner, entry, member, |p| p.relation_paths(entry, oid, false, &below, &moved, &goal))?;
         let with_used = |path: Rc<Path>| {
@@ -186,7 +186,7 @@ pub fn family_paths(
             rows: sum(|p| p.rows).max(1.0),
             startup: 0.0,
             total: sum(|p| p.total) + 0.01,
-            ordered: false,
+            ordered: 0,
             used: used.iter().map(|i| across[*i].clone()).collect(),
             kind: PathKind::Leaf(LeafPath { entry, access: Access::Family(family), filter: above.clone() }),
         }));

@@ -44,7 +44,7 @@ pub fn system_paths(
             rows,
             startup: 0.0,
             total,
-            ordered: false,
+            ordered: 0,
             used,
             kind: PathKind::Leaf(LeafPath { entry, access, filter: filter.clone() }),
         })
