@@ -91,4 +91,14 @@ INSERT INTO words VALUES ('a'), ('B'), ('c'), ('A');
 CREATE INDEX ON words ((w || '') COLLATE "C");
 SELECT w FROM words WHERE (w || '') > 'B' ORDER BY w || '';
 SELECT w FROM words WHERE (w || '') COLLATE "en-x-icu" > 'B' ORDER BY (w || '') COLLATE "en-x-icu";
-DROP TABLE people, log, words;
+-- A function whose body is put in its place.
+CREATE FUNCTION twice(int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT $1 * 2';
+CREATE TABLE numbers (n int);
+INSERT INTO numbers SELECT generate_series(1, 100);
+CREATE INDEX ON numbers (twice(n));
+CREATE UNIQUE INDEX ON numbers (twice(n + 1));
+SELECT n FROM numbers WHERE twice(n) = 44;
+INSERT INTO numbers VALUES (7) ON CONFLICT (twice(n + 1)) DO NOTHING;
+SELECT n FROM numbers WHERE twice(n + 1) BETWEEN 15 AND 20 ORDER BY twice(n + 1) DESC;
+DROP TABLE people, log, words, numbers;
+DROP FUNCTION twice;

@@ -97,7 +97,7 @@ pub use expression::{
     Expected, analyze_domain_check, analyze_expression, analyze_stored_domain_check, analyze_stored_expression, analyze_view,
     coerce_for_assignment, column_default, identity_sequence,
 };
-pub use inline::inline_routines;
+pub use inline::{inline_in_expression, inline_routines};
 pub use literal::LiteralUse;
 pub use missing::levenshtein;
 pub use operators::{OperatorName, exact_operator, operator_signature};

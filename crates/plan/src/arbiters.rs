@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_analyze::{Context, analyze_stored_expression};
+use melba_analyze::{Context, analyze_stored_expression, inline_in_expression};
 use melba_catalog::{IndexInfo, IndexKey, Relation};
 use melba_tree::{Expr, OnConflict, put_on_entry};
 use melba_types::{Oid, Result, bail, err};
@@ -99,15 +99,21 @@ fn is_by(planner: &Planner<'_>, key: &IndexKey, (collation, class): (Oid, Oid)) 
 
 /// An index's stored expression over an entry of its table.
 pub fn index_expression(planner: &Planner<'_>, text: &str, relation: &Arc<Relation>, entry: usize) -> Result<Expr> {
-    let context = Context {
+    let path = planner.inputs.session.search_path();
+    let context = |search_path| Context {
         catalog: planner.inputs.catalog,
         session: planner.inputs.session,
-        search_path: &[],
+        search_path,
         temp_namespace: Oid::INVALID,
         database: "",
         user: relation.owner,
     };
-    let mut e = analyze_stored_expression(&context, text, Some(relation), None)?;
+    let mut e = analyze_stored_expression(&context(&[]), text, Some(relation), None)?;
+    // Queries have the bodies of functions LANGUAGE sql, too. One that cannot be analyzed any more stays a call.
+    let mut inlined = e.clone();
+    if inline_in_expression(&context(&path), &mut inlined).is_ok() {
+        e = inlined;
+    }
     put_on_entry(&mut e, entry);
     Ok(e)
 }

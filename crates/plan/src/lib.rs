@@ -33,6 +33,7 @@ mod fold;
 mod grouping;
 mod groups;
 mod implication;
+mod index_node;
 mod index_path;
 pub mod io_usage;
 mod join;

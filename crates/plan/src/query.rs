@@ -123,7 +123,7 @@ fn wanted(planner: &Planner<'_>, query: &Query) -> Wanted {
 }
 
 /// Targets, DISTINCT, ORDER BY, locks, LIMIT; junk is dropped.
-/// `presorted`: how many sort keys rows come in the order of, and how many groups they make by these.
+/// `presorted`: how many sort keys rows come in the order of; `groups`: how many groups they make by these.
 fn finish(
     planner: &mut Planner<'_>,
     query: &Query,

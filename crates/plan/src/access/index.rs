@@ -16,7 +16,7 @@ use crate::planner::Planner;
 use crate::rels::{Rels, rels_of};
 use crate::{comparison, needed, selectivity};
 use melba_expression::key::KeyPart;
-use melba_tree::{Comparison, Expr};
+use melba_tree::{Comparison, Expr, RowCompareExpr};
 
 /// Finding the first row by a key: as long as reading more than 100 rows of segments, as measured with TPC-H.
 pub const INDEX_START: f64 = 1.5;
@@ -30,8 +30,10 @@ const INDEX_ONLY_ROW: f64 = 0.012;
 /// A condition's bound for one index column.
 enum Bound {
     Match(Match),
-    Lower(Expr, bool),
-    Upper(Expr, bool),
+    Lower(BoundChoice),
+    Upper(BoundChoice),
+    /// By a comparison of rows, which must still be checked; true: the upper one.
+    Rows(bool, BoundChoice),
     /// Helps to find rows, but must still be checked.
     Prefix(Expr, bool),
     NotNull,
@@ -189,9 +191,9 @@ fn arm_of(planner: &Planner<'_>, index: &Relation, info: &IndexInfo, tree: TreeI
 fn match_index(planner: &Planner<'_>, entry: usize, index: &OrderedIndex, candidates: &[&Expr], raw: f64) -> Matched {
     let (info, mut arm) = (&index.info, index.arm.clone());
     let (mut decided, mut uses) = (Vec::new(), Vec::new());
-    for (at, (key, term)) in info.keys.iter().zip(&index.terms).enumerate() {
+    for at in 0..info.keys.len() {
         let bounds: Vec<(usize, Bound)> =
-            candidates.iter().enumerate().filter_map(|(i, c)| Some((i, bound(planner, entry, (key, term), c)?))).collect();
+            candidates.iter().enumerate().filter_map(|(i, c)| Some((i, bound(planner, entry, (index, at), c)?))).collect();
         let best = bounds
             .iter()
             .find(|(_, b)| matches!(b, Bound::Match(Match::Equal(_) | Match::IsNull)))
@@ -212,29 +214,22 @@ fn match_index(planner: &Planner<'_>, entry: usize, index: &OrderedIndex, candid
         let mut not_null = false;
         for (i, bound) in bounds {
             match bound {
-                Bound::Lower(e, inclusive) if lower.is_none() => {
-                    lower = Some(BoundChoice { values: vec![e], inclusive });
+                Bound::Lower(bound) if lower.is_none() => {
+                    lower = Some(bound);
                     decided.push(i);
                 }
-                Bound::Upper(e, inclusive) if upper.is_none() => {
-                    upper = Some(BoundChoice { values: vec![e], inclusive });
+                Bound::Upper(bound) if upper.is_none() => {
+                    upper = Some(bound);
                     decided.push(i);
                 }
+                Bound::Rows(true, bound) if upper.is_none() => upper = Some(bound),
+                Bound::Rows(false, bound) if lower.is_none() => lower = Some(bound),
                 Bound::Prefix(pattern, regex) if prefix.is_none() => prefix = Some((pattern, regex)),
                 Bound::NotNull => not_null = true,
                 _ => continue,
             }
             uses.push(i);
             arm.shown.push(candidates[i].clone());
-        }
-        for (i, candidate) in candidates.iter().enumerate() {
-            let Some((is_upper, bound)) = row_bound(planner, entry, (index, at), candidate) else { continue };
-            let side = if is_upper { &mut upper } else { &mut lower };
-            if side.is_none() {
-                *side = Some(bound);
-                uses.push(i);
-                arm.shown.push((*candidate).clone());
-            }
         }
         if lower.is_some() || upper.is_some() {
             arm.range = Some(RangeChoice::Between { lower, upper });
@@ -247,9 +242,7 @@ fn match_index(planner: &Planner<'_>, entry: usize, index: &OrderedIndex, candid
     }
     let unique = info.unique && arm.matches.len() == info.keys.len() && arm.matches.iter().all(|m| matches!(m, Match::Equal(_)));
     arm.unique = unique && !info.deferrable;
-    let is_implied =
-        |i: &usize| index.predicate.as_ref().is_some_and(|p| !uses.contains(i) && implies(planner, p, candidates[*i]));
-    let implied: Vec<usize> = (0..candidates.len()).filter(is_implied).collect();
+    let implied = implied_by(planner, &index.predicate, candidates, &uses);
     decided.extend(&implied);
     uses.extend(implied);
     let used = || uses.iter().map(|i| candidates[*i]);
@@ -259,8 +252,16 @@ fn match_index(planner: &Planner<'_>, entry: usize, index: &OrderedIndex, candid
     Matched { arm, decided, uses, rows }
 }
 
+/// The conditions, apart from those already used, that all rows of an index satisfy.
+fn implied_by(planner: &Planner<'_>, predicate: &Option<Expr>, candidates: &[&Expr], uses: &[usize]) -> Vec<usize> {
+    let Some(predicate) = predicate else { return Vec::new() };
+    let others = (0..candidates.len()).filter(|i| !uses.contains(i));
+    others.filter(|i| implies(planner, predicate, candidates[*i])).collect()
+}
+
 /// The bound that a condition gives for a key of an index.
-fn bound(planner: &Planner<'_>, entry: usize, (key, term): (&IndexKey, &IndexedTerm), condition: &Expr) -> Option<Bound> {
+fn bound(planner: &Planner<'_>, entry: usize, (index, at): (&OrderedIndex, usize), condition: &Expr) -> Option<Bound> {
+    let (key, term) = (&index.info.keys[at], &index.terms[at]);
     let (ty, opclass) = (key.ty, key.opclass);
     let catalog = planner.catalog();
     let collation = order::index_collation(catalog, key);
@@ -295,10 +296,10 @@ fn bound(planner: &Planner<'_>, entry: usize, (key, term): (&IndexKey, &IndexedT
             let value = value.clone();
             Some(match (strategy, flipped) {
                 (3, _) => Bound::Match(Match::Equal(value)),
-                (1, false) | (5, true) => Bound::Upper(value, false),
-                (2, false) | (4, true) => Bound::Upper(value, true),
-                (4, false) | (2, true) => Bound::Lower(value, true),
-                (5, false) | (1, true) => Bound::Lower(value, false),
+                (1, false) | (5, true) => Bound::Upper(BoundChoice { values: vec![value], inclusive: false }),
+                (2, false) | (4, true) => Bound::Upper(BoundChoice { values: vec![value], inclusive: true }),
+                (4, false) | (2, true) => Bound::Lower(BoundChoice { values: vec![value], inclusive: true }),
+                (5, false) | (1, true) => Bound::Lower(BoundChoice { values: vec![value], inclusive: false }),
                 _ => return None,
             })
         }
@@ -307,6 +308,7 @@ fn bound(planner: &Planner<'_>, entry: usize, (key, term): (&IndexKey, &IndexedT
             let element = planner.catalog().array_element(s.array.ty())?;
             (strategy == 3 && comparison::comparable(planner, ty, element)).then(|| Bound::Match(Match::AnyOf(s.array.clone())))
         }
+        Expr::RowCompare(row) => row_bound(planner, entry, (index, at), row),
         Expr::NullTest { arg, is_null, row: false } if is_key(arg) => {
             Some(if *is_null { Bound::Match(Match::IsNull) } else { Bound::NotNull })
         }
@@ -315,15 +317,9 @@ fn bound(planner: &Planner<'_>, entry: usize, (key, term): (&IndexKey, &IndexedT
     }
 }
 
-/// The bound that a comparison of rows gives for the keys of an index from the `at`-th on, and whether it is the upper one. It must
-/// still be checked: keys may be NULL, and columns behind the index's are not compared.
-fn row_bound(
-    planner: &Planner<'_>,
-    entry: usize,
-    (index, at): (&OrderedIndex, usize),
-    condition: &Expr,
-) -> Option<(bool, BoundChoice)> {
-    let Expr::RowCompare(row) = condition else { return None };
+/// The bound that a comparison of rows gives for the keys of an index from the `at`-th on. It must still be checked: keys may be NULL,
+/// and columns behind the index's are not compared.
+fn row_bound(planner: &Planner<'_>, entry: usize, (index, at): (&OrderedIndex, usize), row: &RowCompareExpr) -> Option<Bound> {
     let flipped = !index.terms[at].is(&row.left[0], entry);
     let (own, others) = if flipped { (&row.right, &row.left) } else { (&row.left, &row.right) };
     let (wanted, is_less, inclusive) = match row.comparison {
@@ -345,7 +341,7 @@ fn row_bound(
     };
     let count = keys.zip(0..own.len()).take_while(|(key, i)| fits(*i, *key)).count();
     let values = others[..count].to_vec();
-    (count > 0).then_some((is_less != flipped, BoundChoice { values, inclusive: inclusive || count < own.len() }))
+    (count > 0).then_some(Bound::Rows(is_less != flipped, BoundChoice { values, inclusive: inclusive || count < own.len() }))
 }
 
 /// LIKE (false) and ~ (true) on text.
