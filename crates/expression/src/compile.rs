@@ -9,7 +9,8 @@ use melba_fmgr::{CallInfo, Session, registry};
 use melba_types::collate::Collate;
 use melba_types::{Datum, DbError, Kind, Oid, Result, bail, limits, oids};
 
-use super::scalar_array::{self, Members};
+use super::members::Members;
+use super::scalar_array;
 use super::stored::StoredFunction;
 use super::{
     Call, CallTarget, Case, Expression, MinMax, Node, Routine, RowCompare, RowComparePair, ScalarArray, Subscript,
@@ -28,9 +29,6 @@ const ANY_TEXT_CAT: Oid = Oid(2004);
 
 /// Longer values are recomputed.
 const CONSTANT_BYTES_MAX: usize = 64 << 10;
-
-/// Lists shorter than this are compared one by one.
-const HASHED_MEMBERS_MIN: usize = 9;
 
 /// Where a variable's value is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -473,16 +471,16 @@ impl<'a> Compiler<'a> {
         let ty = call.args[0].ty;
         let plain = crate::key::KeyPart::equality(self.catalog, (ty, s.input_collation)).is_plain()
             && !self.catalog.may_be_ordered_by_function(ty);
-        let members = match call.args[1].as_const() {
-            // A few comparisons of a batch each are less work than keys, where there is a kernel for them.
-            Some(Datum::Array(array))
-                if equality && plain && (array.elements.len() >= HASHED_MEMBERS_MIN || call.vector.is_none()) =>
-            {
-                Some(Arc::new(Members::new(&array.elements)))
+        let (mut members, mut fixed) = (None, None);
+        match call.args[1].as_const() {
+            _ if !equality || !plain => {}
+            Some(Datum::Array(array)) => {
+                members = scalar_array::is_worth_keys(array, &call).then(|| Arc::new(Members::new(&array.elements)));
             }
-            _ => None,
-        };
-        let compared = ScalarArray { call, any: s.any, members };
+            Some(_) => {}
+            None => fixed = scalar_array::is_fixed(&call.args[1]).then(Arc::default),
+        }
+        let compared = ScalarArray { call, any: s.any, members, fixed };
         let value = self.fixed(&compared.call, s.function, |info, args| match args {
             [scalar, array] => {
                 let compare = |args: &[Datum]| compared.call.invoke(info, args);

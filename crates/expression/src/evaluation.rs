@@ -10,6 +10,7 @@ use melba_spill::Resources;
 use melba_types::{Datum, Result, err};
 
 use super::SubPlan;
+use super::members::FixedArrays;
 use super::order_label::OrderLabels;
 
 /// Runs the sub-plans of the plan that an expression belongs to.
@@ -52,6 +53,7 @@ pub struct Evaluation<S: ?Sized = dyn SubPlans> {
     /// Made when the first rows are kept.
     resources: OnceCell<Arc<Resources>>,
     pub(crate) order_labels: OrderLabels,
+    pub(crate) fixed_arrays: FixedArrays,
     pub subplans: S,
 }
 
@@ -91,6 +93,7 @@ impl<S> Evaluation<S> {
             nested: RefCell::default(),
             resources: OnceCell::new(),
             order_labels: OrderLabels::default(),
+            fixed_arrays: FixedArrays::default(),
             subplans,
         }
     }
@@ -115,6 +118,7 @@ impl<S: ?Sized> Evaluation<S> {
             resources: OnceCell::from(self.resources().clone()),
             // Only the statement's own thread orders values by functions.
             order_labels: OrderLabels::default(),
+            fixed_arrays: FixedArrays::default(),
             subplans,
         }
     }
@@ -203,6 +207,11 @@ impl<S: ?Sized> Evaluation<S> {
             Some(value) => Ok(value.clone()),
             None => Err(err!(UNDEFINED_OBJECT, "no value found for parameter {}", i + 1)),
         }
+    }
+
+    /// Whether parameters are those of another row than the statement's first.
+    pub(crate) fn has_parameter_offset(&self) -> bool {
+        self.parameter_offset.get() != 0
     }
 
     /// Lets parameters be those of another row.

@@ -17,6 +17,7 @@ mod evaluation;
 pub mod expand;
 mod json;
 pub mod key;
+mod members;
 mod order_label;
 mod pieces;
 mod routine;
@@ -157,7 +158,9 @@ pub struct ScalarArray {
     pub call: Call,
     pub any: bool,
     /// Members of a constant array, as equality keys, when there are many.
-    pub members: Option<Arc<scalar_array::Members>>,
+    pub members: Option<Arc<members::Members>>,
+    /// An array that is known when the statement begins, whose members may be equality keys, too.
+    pub fixed: Option<Arc<members::FixedArray>>,
 }
 
 #[derive(Clone, Debug)]
@@ -304,12 +307,24 @@ impl Expression {
 
     /// Whether evaluating it again may return another value.
     pub fn is_volatile(&self) -> bool {
-        self.any(&mut |e| match &e.node {
+        self.any(&mut |e| e.is_volatile_itself() || matches!(e.node, Node::SubPlan(_)))
+    }
+
+    /// Whether it may be evaluated again for a row: nothing else happens than before.
+    pub fn is_repeatable(&self) -> bool {
+        !self.any(&mut |e| match &e.node {
+            Node::SubPlan(subplan) => !subplan.is_repeatable,
+            _ => e.is_volatile_itself(),
+        })
+    }
+
+    fn is_volatile_itself(&self) -> bool {
+        match &self.node {
             Node::Call(call) | Node::Distinct(call) | Node::NullIf(call) => call.volatile,
             Node::Routine(routine) => routine.volatile,
-            Node::NextValue { .. } | Node::SubPlan(_) => true,
+            Node::NextValue { .. } => true,
             _ => false,
-        })
+        }
     }
 
     /// Whether threads of one statement may evaluate it for different rows.

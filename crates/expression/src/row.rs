@@ -25,10 +25,7 @@ pub(super) fn eval(expression: &Expression, ctx: &Evaluation, row: &[Datum]) -> 
             let args = [call.args[0].eval_row(ctx, row)?, call.args[1].eval_row(ctx, row)?];
             Datum::Bool(call.is_distinct(&call.info(ctx), &args)?)
         }
-        Node::ScalarArray(s) => {
-            let scalar = s.call.args[0].eval_row(ctx, row)?;
-            return scalar_array::eval_row(s, ctx, scalar, s.call.args[1].eval_row(ctx, row)?);
-        }
+        Node::ScalarArray(s) => return scalar_array::eval_row(s, ctx, row),
         // The values of these are expanded once they are chosen.
         Node::Case(_) | Node::Coalesce(_) | Node::NullIf(_) | Node::MinMax(_) | Node::SubPlan(_) => {
             return ctx.expand(expression.eval_stored(ctx, row)?, expression.kind);

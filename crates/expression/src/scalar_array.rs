@@ -1,48 +1,67 @@
 //! `scalar op ANY/ALL (array)`, and IN with a list.
 
-use hashbrown::HashSet;
+use std::sync::Arc;
+
 use melba_fmgr::Operand;
-use melba_types::{Batch, ColumnData, Datum, Result};
+use melba_types::{Array, Batch, ColumnData, Datum, Result, limits};
 
-use super::ScalarArray;
 use super::batch::{Vector, booleans};
+use super::members::Members;
+use super::{Call, Expression, Node, ScalarArray};
+use crate::Evaluation;
 use crate::key::KeyPart;
-use crate::{Evaluation, key};
 
-/// Members of a constant list, for hashed lookup.
-#[derive(Debug, Default)]
-pub struct Members {
-    keys: HashSet<Vec<u8>>,
-    has_null: bool,
+/// Lists shorter than this are compared one by one.
+const HASHED_MEMBERS_MIN: usize = 9;
+/// What a key takes beside its bytes.
+const MEMBER_BYTES: usize = 64;
+
+/// Whether keys are less work: a few comparisons of a batch each are not much, where there is a kernel for them.
+pub(super) fn is_worth_keys(array: &Array, call: &Call) -> bool {
+    array.elements.len() >= HASHED_MEMBERS_MIN || call.vector.is_none()
 }
 
-impl Members {
-    pub fn new(values: &[Datum]) -> Members {
-        let mut members = Members::default();
-        for value in values {
-            if value.is_null() {
-                members.has_null = true;
-                continue;
-            }
-            let mut bytes = Vec::new();
-            key::equality_key(value, &mut bytes);
-            members.keys.insert(bytes);
+/// Whether an array has one value for a whole statement: it is made of parameters and constants.
+pub(super) fn is_fixed(e: &Expression) -> bool {
+    match &e.node {
+        Node::Const(_) | Node::Parameter(_) => true,
+        Node::Array { elements, .. } => elements.iter().all(is_fixed),
+        Node::Relabel(arg) | Node::CoerceIo(arg) => is_fixed(arg),
+        Node::ArrayCoerce { arg, element, .. } => {
+            let reads_rows = |e: &Expression| matches!(e.node, Node::Column(_) | Node::Executor(_));
+            is_fixed(arg) && !element.is_volatile() && !element.any(&mut |e| reads_rows(e))
         }
-        members
+        Node::Call(call) => !call.volatile && call.args.iter().all(is_fixed),
+        _ => false,
     }
+}
 
-    /// The result of `= ANY` (`<> ALL` when not `any`) for a value with a key; members are made for no other comparison.
-    fn test(&self, key: &[u8], any: bool) -> Option<bool> {
-        match (self.keys.contains(key), self.has_null) {
-            (true, _) => Some(any),
-            (false, true) => None,
-            (false, false) => Some(!any),
-        }
+/// The keys of an array's members. They are made when they are first needed.
+fn members(s: &ScalarArray, ctx: &Evaluation) -> Result<Option<Arc<Members>>> {
+    let Some(fixed) = s.fixed.as_ref().filter(|_| !ctx.has_parameter_offset()) else { return Ok(s.members.clone()) };
+    if let Some(members) = ctx.fixed_arrays.known(fixed) {
+        return Ok(members);
     }
+    // An error is that of the first row that needs the array.
+    let Ok(array) = s.call.args[1].eval_row(ctx, &[]) else { return Ok(None) };
+    let members = match &array {
+        Datum::Array(array) if is_worth_keys(array, &s.call) => {
+            limits::check_memory(array.elements.len() * MEMBER_BYTES)?;
+            Some(Arc::new(Members::new(&array.elements)))
+        }
+        _ => None,
+    };
+    ctx.fixed_arrays.note(fixed, members.clone());
+    Ok(members)
 }
 
 /// `scalar op ANY (array)`: true if any comparison is, else NULL if any is NULL, else false; ALL is its dual.
-pub(super) fn eval_row(s: &ScalarArray, ctx: &Evaluation, scalar: Datum, array: Datum) -> Result<Datum> {
+pub(super) fn eval_row(s: &ScalarArray, ctx: &Evaluation, row: &[Datum]) -> Result<Datum> {
+    let scalar = s.call.args[0].eval_row(ctx, row)?;
+    if let Some(members) = members(s, ctx)? {
+        return Ok(members.test_value(&scalar, s.any));
+    }
+    let array = s.call.args[1].eval_row(ctx, row)?;
     let mut info = None;
     value(s, |args| s.call.invoke(info.get_or_insert_with(|| s.call.info(ctx)), args), scalar, array)
 }
@@ -62,9 +81,7 @@ pub(super) fn value(
         return Ok(Datum::Null);
     }
     if let Some(members) = &s.members {
-        let mut bytes = Vec::with_capacity(16);
-        key::equality_key(&scalar, &mut bytes);
-        return Ok(members.test(&bytes, s.any).map_or(Datum::Null, Datum::Bool));
+        return Ok(members.test_value(&scalar, s.any));
     }
     let mut unknown = false;
     let mut args = [scalar, Datum::Null];
@@ -79,18 +96,22 @@ pub(super) fn value(
     Ok(if unknown { Datum::Null } else { Datum::Bool(!s.any) })
 }
 
-/// The same for every row of a batch and a constant array; `None` when rows must be evaluated one by one: also when a comparison
-/// fails, because an element before may decide a row.
+/// The same for every row of a batch and an array that is known; `None` when rows must be evaluated one by one: also when a
+/// comparison fails, because an element before may decide a row.
 pub(super) fn eval_batch<'a>(s: &ScalarArray, ctx: &Evaluation, batch: &Batch) -> Result<Option<Vector<'a>>> {
-    let Some(Datum::Array(array)) = s.call.args[1].as_const() else { return Ok(None) };
-    if array.elements.is_empty() || !s.call.strict || s.call.volatile {
+    let members = members(s, ctx)?.filter(|members| !members.is_empty());
+    let array = match s.call.args[1].as_const() {
+        Some(Datum::Array(array)) if !array.elements.is_empty() => Some(array),
+        _ => None,
+    };
+    if members.is_none() && array.is_none() || !s.call.strict || s.call.volatile {
         return Ok(None);
     }
     let scalars = s.call.args[0].eval_vector(ctx, batch)?;
     if matches!(scalars, Vector::Scalar(_)) {
         return Ok(None);
     }
-    if let Some(members) = &s.members {
+    if let Some(members) = members {
         let (part, mut bytes) = (KeyPart::default(), Vec::new());
         return Ok(Some(booleans(batch.rows, |i| {
             if scalars.is_null(i) {
@@ -101,7 +122,7 @@ pub(super) fn eval_batch<'a>(s: &ScalarArray, ctx: &Evaluation, batch: &Batch) -
             members.test(&bytes, s.any)
         })));
     }
-    let Some(kernel) = s.call.vector else { return Ok(None) };
+    let (Some(kernel), Some(array)) = (s.call.vector, array) else { return Ok(None) };
     let info = s.call.info(ctx);
     let mut decided = vec![false; batch.rows];
     for element in array.elements.iter().filter(|element| !element.is_null()) {

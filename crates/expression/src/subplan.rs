@@ -33,6 +33,8 @@ pub struct SubPlan {
     pub column_types: Arc<[Oid]>,
     /// ARRAY: of the result.
     pub element_type: Oid,
+    /// It calls nothing volatile: to run it again for the same row changes nothing.
+    pub is_repeatable: bool,
 }
 
 #[derive(Clone, Debug)]

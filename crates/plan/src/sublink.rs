@@ -11,6 +11,7 @@ use super::node::SubPlanNode;
 use super::planner::Planner;
 use super::prepare::{lower, refers_out, refers_up};
 use super::rels::conjuncts;
+use super::volatility;
 use melba_expression::Expression;
 use melba_expression::key::KeyPart;
 use melba_expression::{Node, SubPlan, SubPlanKind, SubPlanTest};
@@ -110,7 +111,8 @@ fn sublink_as_is(planner: &mut Planner<'_>, sublink: &Sublink, layout: &Layout) 
         _ => None,
     };
     let element_type = planner.catalog().type_(sublink.ty).map(|t| t.element).unwrap_or_default();
-    let subplan = SubPlan { index, kind, args, test, column_types, element_type };
+    let is_repeatable = !volatility::query_is_volatile(planner, &sublink.query);
+    let subplan = SubPlan { index, kind, args, test, column_types, element_type, is_repeatable };
     let value = Expression::new(Node::SubPlan(Box::new(subplan)), sublink.ty, planner.kind(sublink.ty));
     if sublink.kind != SublinkKind::RowCompare {
         return Ok(value);

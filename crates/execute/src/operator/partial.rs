@@ -55,7 +55,7 @@ pub(super) fn passing_rows(
 ) -> Result<(Option<Vec<u32>>, Option<DbError>)> {
     match filter(conditions, ctx, batch) {
         Ok(kept) => Ok((kept, None)),
-        Err(error) if conditions.iter().any(Expression::is_volatile) => Err(error),
+        Err(error) if !conditions.iter().all(Expression::is_repeatable) => Err(error),
         Err(error) => {
             let mut needed = Vec::new();
             conditions.iter().for_each(|condition| condition.columns(&mut needed));

@@ -79,7 +79,7 @@ impl ProjectOp {
         let expressions = &self.node.expressions;
         let computed = match self.computed(ctx, &batch) {
             Ok(computed) => computed,
-            Err(error) if expressions.iter().any(Expression::is_volatile) => return (None, Some(error)),
+            Err(error) if !expressions.iter().all(Expression::is_repeatable) => return (None, Some(error)),
             Err(error) => {
                 let part = |range| {
                     let part = batch.take(&indices(range));
