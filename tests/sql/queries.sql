@@ -33,6 +33,11 @@ select sum(count(*)) from book;
 select name, count(*) from author where count(*) > 1 group by name;
 select distinct author is null as lost from book;
 select distinct on (author) author, title from book order by author, price desc nulls last;
+-- PostgreSQL sorts for these, and takes the relations of equal costs in the order in which they are written.
+select distinct on (n % 3) n % 3 as rest, min(n) from generate_series(1, 7) n group by n % 3;
+select distinct on (name) name from (values ('b'), (null), ('a'), ('c'), ('b')) v(name);
+select * from generate_series(1, 2) a, generate_series(1, 3) b;
+select * from (values (1), (2)) a(i) cross join (values ('x'), ('y')) b(j);
 select id from author union select author from book order by 1;
 select id from author union all select author from book order by 1;
 select id from author intersect select author from book order by 1;

@@ -287,8 +287,9 @@ fn search(planner: &mut Planner<'_>, singles: Vec<Vec<Rc<Path>>>, conditions: &[
             if !are_linked && out.iter().any(|p: &Rc<Path>| p.params & all == 0) {
                 break;
             }
-            let splits = std::iter::successors(Some((set - 1) & set), |left| Some(left.checked_sub(1)? & set));
-            for left in splits.take_while(|left| *left != 0) {
+            // Of several ways at the same cost the first is taken, which begins with the items that are written first.
+            let splits = std::iter::successors(Some(set & set.wrapping_neg()), |left| Some(left.wrapping_sub(set) & set));
+            for left in splits.take_while(|left| *left != set) {
                 let right = set & !left;
                 if links.iter().any(|link| link & left != 0 && link & right != 0) == are_linked
                     && let (Some(lefts), Some(rights)) = (best.get(&left), best.get(&right))

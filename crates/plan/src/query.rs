@@ -206,5 +206,12 @@ fn without_duplicates(planner: &mut Planner<'_>, query: &Query, stage: Stage) ->
     let kinds = stage.node.kinds.clone();
     let node = DistinctNode { input: stage.node, keys, sorted: on && !query.order_by.is_empty() };
     let node = planner.node(Op::Distinct(Arc::new(node)), kinds, estimate);
-    Ok(Stage { node, layout: stage.layout })
+    let stage = Stage { node, layout: stage.layout };
+    if !on || !query.order_by.is_empty() {
+        return Ok(stage);
+    }
+    // PostgreSQL can only sort for DISTINCT ON, so that its rows come in the order of the keys: clients rely on that.
+    let order = sort::output_keys(planner, groups, &query.targets, &stage)?;
+    let shown = super::explain::sort_key(planner, groups, &query.targets);
+    Ok(sort::sorted(planner, stage, order, None, shown))
 }
