@@ -29,12 +29,19 @@ pub const TABLE_OPTIONS: [&str; 13] = [
 /// Options of a foreign table's column, which lists of COPY name.
 pub const COLUMN_OPTIONS: [&str; 2] = ["force_not_null", "force_null"];
 
-/// The files of a foreign table.
+/// Where the rows of a foreign table come from.
 #[derive(Debug)]
 pub struct ForeignFile {
-    /// A file, a pattern or a URL.
-    pub filename: String,
+    pub source: ForeignSource,
     pub format: ForeignFormat,
+}
+
+#[derive(Debug)]
+pub enum ForeignSource {
+    /// A file, a pattern or a URL.
+    File(String),
+    /// A command, whose output is read.
+    Program(String),
 }
 
 #[derive(Debug)]
@@ -67,15 +74,20 @@ impl ForeignFile {
                 }
             }
         };
-        for refused in ["program", "default"] {
-            if option(options, refused).is_some() {
-                return Err(DbError::unsupported(format!("option \"{refused}\" of a foreign table")));
-            }
+        if option(options, "default").is_some() {
+            return Err(DbError::unsupported("option \"default\" of a foreign table"));
         }
-        let Some(filename) = option(options, "filename") else {
-            bail!(FDW_DYNAMIC_PARAMETER_VALUE_NEEDED, "either filename or program is required for file_fdw foreign tables")
+        let source = match (option(options, "filename"), option(options, "program"), &format) {
+            (Some(name), ..) => ForeignSource::File(name.to_owned()),
+            (None, Some(command), ForeignFormat::Lines(_)) => ForeignSource::Program(command.to_owned()),
+            (None, Some(_), _) => {
+                return Err(DbError::unsupported("option \"program\" of a foreign table that is neither text nor CSV"));
+            }
+            (None, None, _) => {
+                bail!(FDW_DYNAMIC_PARAMETER_VALUE_NEEDED, "either filename or program is required for file_fdw foreign tables")
+            }
         };
-        Ok(ForeignFile { filename: filename.to_owned(), format })
+        Ok(ForeignFile { source, format })
     }
 }
 

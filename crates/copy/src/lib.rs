@@ -24,7 +24,7 @@ mod spool;
 mod text;
 mod values;
 
-pub use foreign::{COLUMN_OPTIONS, ColumnOptions, ForeignFile, ForeignFormat, TABLE_OPTIONS, flag};
+pub use foreign::{COLUMN_OPTIONS, ColumnOptions, ForeignFile, ForeignFormat, ForeignSource, TABLE_OPTIONS, flag};
 pub use format::{CopiedColumn, CopyTo};
 pub use from::CopyFrom;
 pub use options::{CopyFormat, CopyOptions};

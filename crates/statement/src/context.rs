@@ -13,7 +13,7 @@ use melba_definition::context::OnCommit;
 use melba_encoding::{Encoding, UTF8};
 use melba_engine::{Isolation, ReadView};
 use melba_expression::{Evaluation, Expression, NoSubPlans};
-use melba_fmgr::{FormatSettings, IntervalStyle, TransitionTable};
+use melba_fmgr::{FormatSettings, IntervalStyle, Session as _, TransitionTable};
 use melba_types::{Datum, DbError, Oid, Result, Severity};
 use parking_lot::{Mutex, RwLock};
 
@@ -487,6 +487,15 @@ pub struct StatementContext {
 }
 
 impl StatementContext {
+    /// Before each piece of a wait for something outside of the server: other sessions get the thread's turn.
+    ///
+    /// # Errors
+    /// When the statement is to end.
+    pub fn check_wait(&self) -> Result<()> {
+        self.session.instance.cluster.engine.scheduler().before_wait();
+        self.check_interrupt()
+    }
+
     /// How often an expression has asked for the time: a plan that asked when it was made has constants of one statement.
     pub fn clock_reads(&self) -> u64 {
         self.session.clock_reads.load(Ordering::Relaxed)

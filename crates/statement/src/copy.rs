@@ -26,7 +26,7 @@ use pg_query::protobuf::{CopyStmt, node::Node as N};
 use super::activity::Activity;
 use super::created_file;
 use super::outcome::{CopyIn, CopyOut, Outcome};
-use super::program::PipedProgram;
+use super::program::{PipedProgram, Wait};
 use super::progress::{ProgressCommand, Running};
 use super::server_files;
 
@@ -113,7 +113,7 @@ pub struct CopyEnvironment<'a> {
     /// Cursors are open.
     pub has_portals: bool,
     /// Is called again and again while a program is waited for; its error ends the statement.
-    pub wait: &'a dyn Fn() -> Result<()>,
+    pub wait: Wait<'a>,
     /// Of the session.
     pub activity: &'a Arc<Activity>,
 }
@@ -253,9 +253,9 @@ fn copy_from(cx: &CopyEnvironment<'_>, s: &CopyStmt, options: CopyOptions) -> Re
         return Ok(Outcome::CopyIn { format, columns: width, copy: Box::new(copy) });
     }
     if s.is_program {
-        let mut program = PipedProgram::start(&s.filename, true, cx.wait)?;
-        feed_all(&mut copy, |chunk| program.read(chunk))?;
-        program.finish()?;
+        let mut program = PipedProgram::start(&s.filename, true)?;
+        feed_all(&mut copy, |chunk| program.read(chunk, cx.wait))?;
+        program.finish(cx.wait)?;
         return Ok(Outcome::Done { tag: format!("COPY {}", copy.copy.finish()?) });
     }
     if melba_objects::is_url(&s.filename) {
@@ -388,16 +388,16 @@ fn copy_to(cx: &CopyEnvironment<'_>, s: &CopyStmt, options: CopyOptions) -> Resu
 }
 
 fn copy_to_program(cx: &CopyEnvironment<'_>, s: &CopyStmt, mut copy: Watched<CopyTo>) -> Result<Outcome> {
-    let mut program = PipedProgram::start(&s.filename, false, cx.wait)?;
+    let mut program = PipedProgram::start(&s.filename, false)?;
     let mut rows = Vec::new();
     while copy.next(&mut rows)? {
         if rows.len() >= FILE_CHUNK_BYTES {
-            program.write(&rows, false)?;
+            program.write(&rows, false, cx.wait)?;
             rows.clear();
         }
     }
-    program.write(&rows, true)?;
-    program.finish()?;
+    program.write(&rows, true, cx.wait)?;
+    program.finish(cx.wait)?;
     Ok(Outcome::Done { tag: format!("COPY {}", copy.rows()) })
 }
 

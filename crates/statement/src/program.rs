@@ -1,4 +1,4 @@
-//! Programs of the server's machine that COPY reads from and writes to.
+//! Programs of the server's machine that COPY and foreign tables read from, and COPY writes to.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -14,20 +14,21 @@ const PIECE_NANOSECONDS: i64 = 10_000_000;
 const COMMAND_NOT_EXECUTABLE: i32 = 126;
 const COMMAND_NOT_FOUND: i32 = 127;
 
+/// Is called at the beginning of each piece of a wait; its error ends the wait.
+pub(super) type Wait<'a> = &'a dyn Fn() -> Result<()>;
+
 /// A command that the shell runs, with a pipe to or from it. It is ended when this is dropped.
-pub(super) struct PipedProgram<'a> {
-    command: &'a str,
+pub(super) struct PipedProgram {
+    command: String,
     child: Child,
     output: Option<ChildStdout>,
     input: Option<ChildStdin>,
-    /// Is called at the beginning of each piece of a wait; its error ends the wait.
-    wait: &'a dyn Fn() -> Result<()>,
 }
 
-impl<'a> PipedProgram<'a> {
+impl PipedProgram {
     /// # Errors
     /// 58030 when the shell cannot be started.
-    pub fn start(command: &'a str, reads: bool, wait: &'a dyn Fn() -> Result<()>) -> Result<PipedProgram<'a>> {
+    pub fn start(command: &str, reads: bool) -> Result<PipedProgram> {
         let mut shell = Command::new("/bin/sh");
         shell.arg("-c").arg(command);
         if reads {
@@ -38,7 +39,7 @@ impl<'a> PipedProgram<'a> {
         let failed = |e: std::io::Error| err!(IO_ERROR, "could not execute command \"{command}\": {e}");
         let mut child = shell.spawn().map_err(failed)?;
         let (output, input) = (child.stdout.take(), child.stdin.take());
-        let program = PipedProgram { command, child, output, input, wait };
+        let program = PipedProgram { command: command.to_owned(), child, output, input };
         let pipe = program.output.as_ref().map(|p| p.as_fd()).or(program.input.as_ref().map(|p| p.as_fd()));
         if let Some(pipe) = pipe {
             let no_block = fcntl_getfl(pipe).and_then(|flags| fcntl_setfl(pipe, flags | OFlags::NONBLOCK));
@@ -51,12 +52,12 @@ impl<'a> PipedProgram<'a> {
     ///
     /// # Errors
     /// 58030 when they cannot be read; those of a wait.
-    pub fn read(&mut self, chunk: &mut [u8]) -> Result<usize> {
+    pub fn read(&mut self, chunk: &mut [u8], wait: Wait<'_>) -> Result<usize> {
         let Some(output) = &mut self.output else { return Ok(0) };
         loop {
             match output.read(chunk) {
                 Ok(read) => return Ok(read),
-                Err(e) if e.kind() == ErrorKind::WouldBlock => wait_for(output.as_fd(), PollFlags::IN, self.wait)?,
+                Err(e) if e.kind() == ErrorKind::WouldBlock => wait_for(output.as_fd(), PollFlags::IN, wait)?,
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 Err(e) => return Err(err!(IO_ERROR, "could not read from COPY program: {e}")),
             }
@@ -67,15 +68,15 @@ impl<'a> PipedProgram<'a> {
     ///
     /// # Errors
     /// 38000 when the program has failed before, 58030 when the bytes cannot be written; those of a wait.
-    pub fn write(&mut self, mut bytes: &[u8], are_last: bool) -> Result<()> {
+    pub fn write(&mut self, mut bytes: &[u8], are_last: bool, wait: Wait<'_>) -> Result<()> {
         while let (Some(input), false) = (&mut self.input, bytes.is_empty()) {
             match input.write(bytes) {
                 Ok(written) => bytes = &bytes[written..],
-                Err(e) if e.kind() == ErrorKind::WouldBlock => wait_for(input.as_fd(), PollFlags::OUT, self.wait)?,
+                Err(e) if e.kind() == ErrorKind::WouldBlock => wait_for(input.as_fd(), PollFlags::OUT, wait)?,
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 Err(e) if e.kind() == ErrorKind::BrokenPipe && are_last => return Ok(()),
                 Err(e) if e.kind() == ErrorKind::BrokenPipe => {
-                    self.finish()?;
+                    self.finish(wait)?;
                     return Err(err!(IO_ERROR, "could not write to COPY program: Broken pipe"));
                 }
                 Err(e) => return Err(err!(IO_ERROR, "could not write to COPY program: {e}")),
@@ -88,22 +89,22 @@ impl<'a> PipedProgram<'a> {
     ///
     /// # Errors
     /// 38000 when it has failed; those of a wait.
-    pub fn finish(&mut self) -> Result<()> {
+    pub fn finish(&mut self, wait: Wait<'_>) -> Result<()> {
         (self.input, self.output) = (None, None);
         let status = loop {
             let ended = self.child.try_wait().map_err(|e| err!(IO_ERROR, "could not wait for COPY program: {e}"))?;
             if let Some(status) = ended {
                 break status;
             }
-            (self.wait)()?;
+            wait()?;
             // No file is ready: the time passes.
             let _ = poll(&mut [], Some(&Timespec { tv_sec: 0, tv_nsec: PIECE_NANOSECONDS }));
         };
-        failure(self.command, status).map_or(Ok(()), Err)
+        failure(&self.command, status).map_or(Ok(()), Err)
     }
 }
 
-impl Drop for PipedProgram<'_> {
+impl Drop for PipedProgram {
     fn drop(&mut self) {
         // Of one that has ended both do nothing.
         let _ = self.child.kill();
@@ -111,7 +112,7 @@ impl Drop for PipedProgram<'_> {
     }
 }
 
-fn wait_for(pipe: BorrowedFd<'_>, what: PollFlags, wait: &dyn Fn() -> Result<()>) -> Result<()> {
+fn wait_for(pipe: BorrowedFd<'_>, what: PollFlags, wait: Wait<'_>) -> Result<()> {
     wait()?;
     // After an error the pipe's own call is tried again, and says it.
     let _ = poll(&mut [PollFd::new(&pipe, what)], Some(&Timespec { tv_sec: 0, tv_nsec: PIECE_NANOSECONDS }));

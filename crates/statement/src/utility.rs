@@ -6,7 +6,6 @@ use std::sync::Arc;
 use melba_catalog::{RelationKind, acl};
 use melba_definition::context::StatementText;
 use melba_engine::RelationLockMode;
-use melba_fmgr::Session as _;
 use melba_parse::Statement;
 use melba_parse::command::tag;
 use melba_transaction::Tx;
@@ -115,10 +114,7 @@ fn copy(utility: &Utility<'_>, s: &CopyStmt) -> Result<Outcome> {
     // The statement's own portal may be among them, without a name.
     let has_portals = context.session.portals.has_named();
     let activity = &context.session.activity;
-    let wait = || {
-        context.session.instance.cluster.engine.scheduler().before_wait();
-        context.check_interrupt()
-    };
+    let wait = || context.check_wait();
     copying::run(&CopyEnvironment { lookup, tx, exec: &exec, query: &query, has_portals, wait: &wait, activity }, s)
 }
 

@@ -9,7 +9,7 @@ use melba_tree::Expr;
 use melba_types::{DbError, Kind, Result};
 
 use super::{source, zone};
-use crate::explain;
+use crate::explain_output;
 use crate::file_scan::{FileScanNode, LastColumn, ScannedFiles};
 use crate::layout::Layout;
 use crate::node::{Estimate, Op, PlanNode};
@@ -62,15 +62,18 @@ pub fn create_foreign_scan(planner: &mut Planner<'_>, entry: usize, filter: &[Ex
     };
     let mut node = planner.node(Op::FileScan(Arc::new(node)), kinds.into(), estimate);
     let alias = planner.level().entries[entry].name.clone();
-    planner.detail(&mut node, "on", || explain::named(&relation.name, &alias));
+    explain_output::scanned(planner, &mut node, Some(relation.namespace), Some(&relation.name), &alias);
     if filter.is_empty() {
         show_file(planner, &relation, &mut node);
     }
-    Ok(Stage { node, layout })
+    Ok(explain_output::scan_stage(planner, node, layout))
 }
 
-/// Shows the file: behind the filter, if there is one.
+/// Shows the file or the program: behind the filter, if there is one.
 pub fn show_file(planner: &Planner<'_>, relation: &Relation, node: &mut PlanNode) {
     let options = relation.foreign.as_ref().map_or(&[][..], |table| &table.options);
-    planner.detail(node, "Foreign File", || option(options, "filename").unwrap_or_default().to_owned());
+    match option(options, "program") {
+        Some(command) => planner.detail(node, "Foreign Program", || command.to_owned()),
+        None => planner.detail(node, "Foreign File", || option(options, "filename").unwrap_or_default().to_owned()),
+    }
 }

@@ -211,6 +211,32 @@ fn foreign(files: &[(&str, &str)]) -> Folder {
     f
 }
 
+#[test]
+fn foreign_tables_of_programs_read_what_they_print() {
+    let mut f = foreign(&[]);
+    f.lines(&table("a (id int, name text)", "program 'seq 3 | sed \"s/$/,x/\"', format 'csv'"));
+    assert_eq!(f.lines("select id || ' ' || name from a order by id"), "1 x\n2 x\n3 x");
+    assert_eq!(f.lines("select count(*) from a, a b"), "9");
+    let plan = f.lines("explain (costs off) select id from a where name = 'y'");
+    assert_eq!(plan, "Foreign Scan on a\n  Filter: (name = 'y'::text)\n  Foreign Program: seq 3 | sed \"s/$/,x/\"");
+    // One that would never end is ended.
+    f.lines(&table("endless (id int)", "program 'yes 5'"));
+    assert_eq!(f.lines("select id from endless limit 2"), "5\n5");
+    for (name, program, error) in [
+        ("failing", "echo 1; exit 3", "38000: program \"echo 1; exit 3\" failed"),
+        ("unknown", "no_such_command", "38000: program \"no_such_command\" failed"),
+        ("wrong", "echo x", "22P02: invalid input syntax for type integer: \"x\""),
+    ] {
+        f.lines(&table(&format!("{name} (id int)"), &format!("program '{program}', format 'csv'")));
+        let said = f.lines(&format!("select * from {name}"));
+        assert!(said.contains(error), "{program}: {said}");
+    }
+    f.lines("create role maker; grant all on schema public to maker; grant usage on foreign server files to maker");
+    f.lines("set role maker");
+    let said = f.lines(&table("b (id int)", "program 'echo 1'"));
+    assert!(said.contains("permission denied to set the \"program\" option of a file_fdw foreign table"), "{said}");
+}
+
 /// A definition of a foreign table.
 fn table(definition: &str, options: &str) -> String {
     format!("create foreign table {definition} server files options ({options})")
@@ -595,7 +621,8 @@ fn options_of_foreign_tables_are_checked() {
         ("a int", "filename 'x', format 'json', header 'on'", "cannot specify HEADER in JSON mode"),
         ("a int", "filename 'x', format 'parquet', header 'on'", "cannot specify HEADER in PARQUET mode"),
         ("a int", "filename 'x', format 'binary'", "0A000"),
-        ("a int", "program 'x'", "0A000"),
+        ("a int", "program 'x', format 'json'", "0A000"),
+        ("a int", "program 'x', filename 'y'", "conflicting or redundant options"),
         ("a int", "filename 'x', default 'x'", "0A000"),
         ("a int", "filename 'x', filename 'y'", "option \"filename\" provided more than once"),
         ("a serial", "filename 'x'", "0A000"),

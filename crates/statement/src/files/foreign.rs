@@ -11,13 +11,16 @@ use melba_analyze::levenshtein;
 use melba_catalog::classes::{PG_ATTRIBUTE, PG_FOREIGN_SERVER, PG_FOREIGN_TABLE, PG_USER_MAPPING};
 use melba_catalog::foreign::option;
 use melba_catalog::privileges::RoleUse;
-use melba_copy::{COLUMN_OPTIONS, CopyOptions, CopyScan, ForeignFile, ForeignFormat, InputColumn, TABLE_OPTIONS, flag};
+use melba_copy::{
+    COLUMN_OPTIONS, CopyOptions, CopyScan, ForeignFile, ForeignFormat, ForeignSource, InputColumn, TABLE_OPTIONS, flag,
+};
 use melba_files::Dialects;
-use melba_fmgr::{FileRequest, FileRows, FileTable, RowColumn, Session};
+use melba_fmgr::{FileRequest, FileRows, FileTable, RowColumn};
 use melba_parquet::{ColumnMatch, SourceReader};
 use melba_types::{Batch, Datum, DbError, Oid, Result, SqlState, bail, err};
 
 use super::super::context::StatementContext;
+use super::super::program::PipedProgram;
 use super::{READ_SERVER_FILES, expand_some, open_bytes, open_parquet, text};
 
 const EXECUTE_SERVER_PROGRAM: Oid = Oid(4571);
@@ -116,32 +119,60 @@ fn invalid_option(state: SqlState, name: &str, valid: &[&str]) -> DbError {
 /// The rows of a foreign table.
 ///
 /// # Errors
-/// Those of its options, 58P01 when there is no file, and those of a file.
-pub fn open(session: Arc<dyn Session>, table: &FileTable, request: FileRequest) -> Result<Box<dyn FileRows>> {
+/// Those of its options, 58P01 when there is no file, and those of a file or a program.
+pub fn open(context: Arc<StatementContext>, table: &FileTable, request: FileRequest) -> Result<Box<dyn FileRows>> {
     let named: Vec<_> = request.columns.iter().zip(&table.column_options).map(|(c, options)| (&*c.name, &options[..])).collect();
-    let ForeignFile { filename, format } = ForeignFile::new(&table.options, &named)?;
-    let names = expand_some(&*session, &filename)?;
+    let ForeignFile { source, format } = ForeignFile::new(&table.options, &named)?;
+    let (names, is_program) = match source {
+        ForeignSource::File(pattern) => (expand_some(&*context, &pattern)?, false),
+        ForeignSource::Program(command) => (VecDeque::from([command]), true),
+    };
     Ok(match format {
-        ForeignFormat::Parquet => open_parquet(session, names, request, ColumnMatch::Name)?,
+        ForeignFormat::Parquet => open_parquet(context, names, request, ColumnMatch::Name)?,
         ForeignFormat::Json => {
             let dialects = Dialects { is_json: Some(true), ..Dialects::default() };
-            text::open(session, dialects, names, request)?
+            text::open(context, dialects, names, request)?
         }
         ForeignFormat::Lines(options) => {
-            Box::new(CopiedRows { session, table: table.name.clone(), options, names, request, open: None, skipped: 0 })
+            let table = table.name.clone();
+            Box::new(CopiedRows { context, table, options, names, is_program, request, open: None, skipped: 0 })
         }
     })
 }
 
-/// Rows of text and CSV files, one after the other.
+/// What rows of text and CSV are read from.
+enum LineSource {
+    File(SourceReader),
+    Program(PipedProgram),
+}
+
+impl LineSource {
+    fn read(&mut self, context: &StatementContext, out: &mut [u8]) -> Result<usize> {
+        match self {
+            LineSource::File(file) => read(file, out),
+            LineSource::Program(program) => program.read(out, &|| context.check_wait()),
+        }
+    }
+
+    /// After the last byte: a program that fails is an error then.
+    fn finish(&mut self, context: &StatementContext) -> Result<()> {
+        match self {
+            LineSource::File(_) => Ok(()),
+            LineSource::Program(program) => program.finish(&|| context.check_wait()),
+        }
+    }
+}
+
+/// Rows of text and CSV files, one after the other, or of a program.
 struct CopiedRows {
-    session: Arc<dyn Session>,
+    context: Arc<StatementContext>,
     table: Arc<str>,
     options: Box<CopyOptions>,
-    /// Files to come.
+    /// Files, or a command, to come.
     names: VecDeque<String>,
+    is_program: bool,
     request: FileRequest,
-    open: Option<(SourceReader, CopyScan)>,
+    open: Option<(LineSource, CopyScan)>,
     /// Rows of the files before the open one.
     skipped: u64,
 }
@@ -154,23 +185,27 @@ fn read(file: &mut SourceReader, out: &mut [u8]) -> Result<usize> {
 }
 
 impl CopiedRows {
-    fn begin(&self, name: &str) -> Result<(SourceReader, CopyScan)> {
-        let file = SourceReader::new(open_bytes(&*self.session, name)?, 0);
+    fn begin(&self, name: &str) -> Result<(LineSource, CopyScan)> {
+        let lines = match self.is_program {
+            true => LineSource::Program(PipedProgram::start(name, true)?),
+            false => LineSource::File(SourceReader::new(open_bytes(&*self.context, name)?, 0)),
+        };
         let source = |(at, c): (usize, &RowColumn)| InputColumn { at, name: c.name.clone(), ty: c.ty, typmod: c.typmod };
         let sources = self.request.columns.iter().enumerate().map(source).collect();
-        let (session, options) = (Arc::clone(&self.session), (*self.options).clone());
-        let scan = CopyScan::new(session, self.table.clone(), options, sources, &self.request.needed);
-        Ok((file, scan.after(self.skipped)))
+        let (context, options) = (Arc::clone(&self.context), (*self.options).clone());
+        let scan = CopyScan::new(context, self.table.clone(), options, sources, &self.request.needed);
+        Ok((lines, scan.after(self.skipped)))
     }
 }
 
 impl FileRows for CopiedRows {
     fn next(&mut self, limit: usize) -> Result<Option<Batch>> {
         loop {
-            if let Some((file, scan)) = &mut self.open {
-                if let Some(batch) = scan.next(&mut |out: &mut [u8]| read(file, out), limit)? {
+            if let Some((lines, scan)) = &mut self.open {
+                if let Some(batch) = scan.next(&mut |out: &mut [u8]| lines.read(&self.context, out), limit)? {
                     return Ok(Some(batch));
                 }
+                lines.finish(&self.context)?;
                 self.skipped = scan.skipped();
                 if self.names.is_empty() {
                     scan.report_skipped();

@@ -71,17 +71,18 @@ fn check_role(session: &dyn Session, source: &str) -> Result<()> {
 ///
 /// # Errors
 /// Those of `columns`; a foreign table may be read by everybody who may select from it.
-pub(super) fn open(session: Arc<dyn Session>, request: FileRequest) -> Result<Box<dyn FileRows>> {
+pub(super) fn open(context: Arc<StatementContext>, request: FileRequest) -> Result<Box<dyn FileRows>> {
     let (source, args) = match &request.files {
         NamedFiles::Table(table) => {
             let table = Arc::clone(table);
-            return foreign::open(session, &table, request);
+            return foreign::open(context, &table, request);
         }
         NamedFiles::Function { source, args } => (source, args),
     };
-    check_role(&*session, source)?;
+    check_role(&*context, source)?;
     let pattern = pattern(args)?;
-    let names = expand_some(&*session, pattern)?;
+    let names = expand_some(&*context, pattern)?;
+    let session: Arc<dyn Session> = context;
     match source.as_str() {
         "read_parquet" => open_parquet(session, names, request, ColumnMatch::NameOrPosition),
         _ => text::open(session, text::dialects(source, args)?, names, request),
