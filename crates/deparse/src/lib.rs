@@ -158,17 +158,31 @@ fn condition_over<'a>(mut printer: Printer<'a>, condition: &'a Expr, over: &'a Q
 }
 
 /// An expression of a plan, with schemas where the search path does not find a name: `levels` are the queries around it, outermost
-/// first, of which only the range tables matter.
-pub fn plan_expression(catalog: &Catalog, session: &dyn Session, levels: &[Query], expr: &Expr) -> String {
+/// first, of which only the range tables and the windows matter. `qualify`: columns have their relations' names.
+pub fn plan_expression(catalog: &Catalog, session: &dyn Session, levels: &[Query], qualify: bool, expr: &Expr) -> String {
     let path = session.search_path();
-    let mut printer = Printer::new(catalog, session, &path, false);
-    printer.backslashes = Backslashes::shown_to(session);
+    in_plan(Printer::new(catalog, session, &path, false), levels, qualify, |printer| printer.expr(expr, false))
+}
+
+/// The window of a plan, which is one of the innermost query, as EXPLAIN prints it.
+pub fn plan_window(catalog: &Catalog, session: &dyn Session, levels: &[Query], qualify: bool, window: usize) -> String {
+    let path = session.search_path();
+    in_plan(Printer::new(catalog, session, &path, false), levels, qualify, |printer| {
+        let Some((window, query)) = levels.last().and_then(|query| Some((query.windows.get(window)?, query))) else { return };
+        printer.ident(window.name.as_deref().unwrap_or_default());
+        printer.put(" AS ");
+        printer.window_specification(window, &query.targets);
+    })
+}
+
+fn in_plan<'a>(mut printer: Printer<'a>, levels: &'a [Query], qualify: bool, print: impl FnOnce(&mut Printer<'a>)) -> String {
+    printer.backslashes = Backslashes::shown_to(printer.session);
     for query in levels {
         let names = printer.entry_names(query);
         printer.levels.push(PrintLevel { query, names, hide_names: false });
     }
-    printer.qualify = levels.len() > 1 || levels.iter().any(|q| q.range_table.len() > 1);
-    printer.expr(expr, false);
+    printer.qualify = qualify;
+    print(&mut printer);
     printer.out
 }
 

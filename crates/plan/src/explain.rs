@@ -2,11 +2,14 @@
 
 use std::fmt::Write;
 
+use melba_catalog::quote_ident;
 use melba_engine::IoCounts;
 use melba_types::Kind;
 
+use super::explain_output::{above, outputs_of};
 use super::node::*;
 use super::planner::Planner;
+use super::shown::{ScannedName, ShownOutput};
 use crate::explain_document::{Group, PropertyValue, list_items};
 use crate::file_scan::ScannedFiles;
 use crate::io_usage::{buffer_fields, buffer_lines, log_fields, log_line};
@@ -23,11 +26,8 @@ pub struct ExplainOptions {
     pub wal: bool,
     /// track_io_timing is on.
     pub io_timing: bool,
-}
-
-/// `name alias`, when they differ.
-pub(super) fn named(name: &str, alias: &str) -> String {
-    if name == alias || alias.is_empty() { name.to_string() } else { format!("{name} {alias}") }
+    /// The columns of nodes, and the schemas of what they read.
+    pub verbose: bool,
 }
 
 pub(super) fn equalities(planner: &Planner<'_>, keys: &[(Expr, Expr)]) -> String {
@@ -67,6 +67,11 @@ pub(super) fn keys_alone(planner: &Planner<'_>, groups: &[SortGroup], targets: &
 /// A node as EXPLAIN shows it: several plan nodes may be one of PostgreSQL's.
 struct Shown {
     title: String,
+    scanned: Option<ScannedName>,
+    /// `None`: they are not known.
+    outputs: Option<Vec<ShownOutput>>,
+    /// The tables of a family that a change reaches.
+    changed: Vec<ScannedName>,
     estimate: Estimate,
     /// Bytes of a row, estimated.
     width: usize,
@@ -77,8 +82,8 @@ struct Shown {
     label: Option<String>,
 }
 
-fn shown(plan: &Plan, node: &PlanNode, timings: &[NodeTiming]) -> Shown {
-    let mut own: Vec<(&'static str, String)> = node.details.iter().filter(|(key, _)| *key != "on").cloned().collect();
+fn shown(node: &PlanNode, timings: &[NodeTiming]) -> Shown {
+    let mut own: Vec<(&'static str, String)> = node.details.clone();
     let own_timing = timings.get(node.id).copied();
     tell_removed(&mut own, own_timing);
     match &node.op {
@@ -87,11 +92,13 @@ fn shown(plan: &Plan, node: &PlanNode, timings: &[NodeTiming]) -> Shown {
             own.extend(n.covered.is_some().then(|| ("Heap Fetches", "0".into())));
             own.push(searches(own_timing));
         }
-        Op::Modify(n) => own.extend(changed_members(n).into_iter().map(|line| ("", line))),
         // PostgreSQL's nodes project and filter themselves.
-        Op::Project(n) => return Shown { width: width(&node.kinds), ..shown(plan, &n.input, timings) },
+        Op::Project(n) => {
+            let below = shown(&n.input, timings);
+            return Shown { width: width(&node.kinds), outputs: outputs_of(node, &[below.outputs.as_ref()]), ..below };
+        }
         Op::Filter(n) => {
-            let mut below = shown(plan, &n.input, timings);
+            let mut below = shown(&n.input, timings);
             below.details.extend(own);
             below.estimate = at_least_a_row(node.estimate);
             below.timing = own_timing;
@@ -100,12 +107,17 @@ fn shown(plan: &Plan, node: &PlanNode, timings: &[NodeTiming]) -> Shown {
         _ => {}
     }
     let mut own_timing = own_timing;
-    let mut children: Vec<Shown> = children(&node.op).into_iter().map(|c| shown(plan, c, timings)).collect();
+    let mut children: Vec<Shown> = children(&node.op).into_iter().map(|c| shown(c, timings)).collect();
+    let inputs: Vec<Option<&Vec<ShownOutput>>> = children.iter().map(|child| child.outputs.as_ref()).collect();
+    let outputs = if matches!(node.op, Op::Modify(_)) { node.outputs.clone() } else { outputs_of(node, &inputs) };
     if let (Op::HashJoin(n), 2) = (&node.op, children.len())
         && let Some(built) = children.pop()
     {
         let mut hash = Shown {
             title: if n.workers > 0 { "Parallel Hash" } else { "Hash" }.into(),
+            scanned: None,
+            outputs: above(built.outputs.as_ref()),
+            changed: vec![],
             estimate: at_least_a_row(n.right.estimate),
             width: built.width,
             timing: timings.get(n.right.id).map(|t| t.with_storage(own_timing.and_then(|t| t.storage))),
@@ -119,7 +131,10 @@ fn shown(plan: &Plan, node: &PlanNode, timings: &[NodeTiming]) -> Shown {
         own_timing = own_timing.map(|t| t.with_storage(None));
     }
     let mut out = Shown {
-        title: title(plan, node),
+        title: title(node),
+        scanned: node.scanned.as_deref().cloned(),
+        outputs,
+        changed: if let Op::Modify(n) = &node.op { changed_members(n) } else { vec![] },
         estimate: at_least_a_row(node.estimate),
         width: width(&node.kinds),
         timing: own_timing,
@@ -142,13 +157,23 @@ fn at_least_a_row(estimate: Estimate) -> Estimate {
 }
 
 impl Shown {
+    /// The columns that EXPLAIN prints: PostgreSQL leaves those of all inputs one after the other out, which are the first one's.
+    fn shown_outputs(&self, options: &ExplainOptions) -> Option<Vec<&str>> {
+        let is_shown = options.verbose && !matches!(&*self.title, "Append" | "Recursive Union");
+        let outputs = self.outputs.as_ref().filter(|outputs| is_shown && !outputs.is_empty())?;
+        Some(outputs.iter().map(|output| &*output.text).collect())
+    }
+
     /// PostgreSQL finds the rows in a separate node.
     fn tell_index(&mut self, index: &str) {
         let is_condition = |detail: &mut (&'static str, String)| detail.0 == "Index Cond";
         let mut details: Vec<_> = self.details.extract_if(.., is_condition).collect();
         details.extend(self.timing.map(|timing| searches(Some(timing))));
         self.children.push(Shown {
-            title: format!("Bitmap Index Scan on {index}"),
+            title: format!("Bitmap Index Scan on {}", quote_ident(index)),
+            scanned: None,
+            outputs: None,
+            changed: vec![],
             estimate: Estimate { startup: 0.0, total: self.estimate.startup, ..self.estimate },
             width: 0,
             timing: self.timing.map(|timing| timing.with_storage(None)),
@@ -164,6 +189,9 @@ impl Shown {
             let columns: Vec<Kind> = change.target.relation.columns.iter().filter(|c| !c.dropped).map(|c| c.kind).collect();
             self.children.push(Shown {
                 title: "Result".into(),
+                scanned: None,
+                outputs: None,
+                changed: vec![],
                 estimate: self.estimate,
                 width: width(&columns),
                 timing: self.timing.map(|t| NodeTiming { rows: 1, io: IoCounts::default(), ..t }),
@@ -197,10 +225,10 @@ fn mark_driving_scan(node: &mut Shown) {
     }
 }
 
-/// The tables of a family whose rows a change reads, and so may change: "Update on child parent_1".
-fn changed_members(node: &super::modify_node::ModifyNode) -> Vec<String> {
+/// The tables of a family whose rows a change reads, and so may change.
+fn changed_members(node: &super::modify_node::ModifyNode) -> Vec<ScannedName> {
     let Some(family) = &node.family else { return vec![] };
-    let (mut lines, mut todo) = (Vec::new(), node.input().into_iter().collect::<Vec<_>>());
+    let (mut names, mut todo) = (Vec::new(), node.input().into_iter().collect::<Vec<_>>());
     while let Some(next) = todo.pop() {
         let source = match &next.op {
             Op::TableScan(n) => Some(&n.source),
@@ -209,10 +237,10 @@ fn changed_members(node: &super::modify_node::ModifyNode) -> Vec<String> {
             _ => None,
         };
         let is_its = |s: &&TableSource| family.members.iter().any(|m| m.source.relation == s.relation);
-        lines.extend(source.filter(is_its).map(|s| format!("{} on {}", node.title(), named(&s.name, &s.alias))));
+        names.extend(next.scanned.as_deref().filter(|_| source.is_some_and(|s| is_its(&s))).cloned());
         todo.extend(children(&next.op).into_iter().rev());
     }
-    lines
+    names
 }
 
 /// PostgreSQL's assumption for columns without statistics: values of varying length take 32 bytes.
@@ -221,15 +249,15 @@ fn width(kinds: &[Kind]) -> usize {
 }
 
 fn whole(plan: &Plan, timings: &[NodeTiming]) -> Shown {
-    let mut root = shown(plan, &plan.root, timings);
+    let mut root = shown(&plan.root, timings);
     let mut first = Vec::new();
     for cte in &plan.ctes {
-        let mut node = shown(plan, &cte.node, timings);
+        let mut node = shown(&cte.node, timings);
         node.label = Some(format!("CTE {}", cte.name));
         first.push(node);
     }
     for subplan in &plan.subplans {
-        let mut node = shown(plan, &subplan.node, timings);
+        let mut node = shown(&subplan.node, timings);
         node.label = Some(subplan.name.clone());
         first.push(node);
     }
@@ -252,6 +280,9 @@ fn print(node: &Shown, indent: usize, root: bool, options: &ExplainOptions, line
         line.push_str("->  ");
     }
     line.push_str(&node.title);
+    if let Some(scanned) = &node.scanned {
+        let _ = write!(line, " on {}", scanned.text(options.verbose));
+    }
     if options.costs {
         let e = node.estimate;
         let _ = write!(line, "  (cost={:.2}..{:.2} rows={:.0} width={})", e.startup, e.total, e.rows, node.width);
@@ -272,6 +303,11 @@ fn print(node: &Shown, indent: usize, root: bool, options: &ExplainOptions, line
     }
     lines.push(line);
     let inner = if root { indent + 2 } else { indent + 6 };
+    if let Some(outputs) = node.shown_outputs(options) {
+        lines.push(format!("{}Output: {}", " ".repeat(inner), outputs.join(", ")));
+    }
+    lines
+        .extend(node.changed.iter().map(|name| format!("{}{} on {}", " ".repeat(inner), node.title, name.text(options.verbose))));
     let is_shown = |(key, value): &&(&'static str, String)| !(key.starts_with("Rows Removed") && value == "0");
     for (key, value) in node.details.iter().filter(is_shown) {
         let colon = if key.is_empty() { "" } else { ": " };
@@ -382,7 +418,7 @@ fn node_type(title: &str) -> NodeType {
 /// `place`: among its parent's children.
 fn properties(node: &Shown, place: Option<usize>, options: &ExplainOptions) -> Group {
     let (bare, parallel) = node.title.strip_prefix("Parallel ").map_or((&node.title[..], false), |title| (title, true));
-    let (title, on) = bare.split_once(" on ").map_or((bare, None), |(title, on)| (title, Some(on)));
+    let (title, index) = bare.split_once(" on ").map_or((bare, None), |(title, index)| (title, Some(index)));
     let NodeType { name, more, later } = node_type(title);
     let mut out: Group = vec![("Node Type".into(), PropertyValue::Text(name))];
     let mut add = |key: &str, value: PropertyValue| out.push((key.into(), value));
@@ -399,21 +435,10 @@ fn properties(node: &Shown, place: Option<usize>, options: &ExplainOptions) -> G
     add("Parallel Aware", PropertyValue::plain(parallel));
     add("Async Capable", PropertyValue::plain(false));
     later.into_iter().for_each(|(key, value)| add(key, PropertyValue::Text(value)));
-    if let Some(on) = on {
-        let (name, alias) = on.split_once(' ').unwrap_or((on, on));
-        let what = ["Function", "CTE", "WorkTable", "Values", "Bitmap Index"].into_iter().find(|word| title.starts_with(word));
-        match what {
-            // VALUES has no other name.
-            Some("Values") => {}
-            Some("Bitmap Index") => add("Index Name", PropertyValue::text(name)),
-            Some("Function") => add("Function Name", PropertyValue::text(name)),
-            Some(_) => add("CTE Name", PropertyValue::text(name)),
-            None => add("Relation Name", PropertyValue::text(name)),
-        }
-        if what != Some("Bitmap Index") {
-            add("Alias", PropertyValue::text(alias.trim_matches('"')));
-        }
+    if let Some(index) = index {
+        add("Index Name", PropertyValue::text(index));
     }
+    node.scanned.iter().flat_map(|scanned| named(title, scanned, options)).for_each(|(key, value)| add(&key, value));
     if options.costs {
         let e = node.estimate;
         add("Startup Cost", PropertyValue::Plain(format!("{:.2}", e.startup)));
@@ -432,6 +457,13 @@ fn properties(node: &Shown, place: Option<usize>, options: &ExplainOptions) -> G
         add("Actual Loops", PropertyValue::plain(t.loops));
     }
     add("Disabled", PropertyValue::plain(false));
+    if let Some(outputs) = node.shown_outputs(options) {
+        add("Output", PropertyValue::Texts(outputs.into_iter().map(str::to_owned).collect()));
+    }
+    if !node.changed.is_empty() {
+        let tables = node.changed.iter().map(|table| named("", table, options)).collect();
+        add("Target Tables", PropertyValue::Groups("Target Table", tables));
+    }
     for (key, value) in &node.details {
         add(key, detail(key, value));
     }
@@ -443,6 +475,20 @@ fn properties(node: &Shown, place: Option<usize>, options: &ExplainOptions) -> G
         add("Plans", PropertyValue::Groups("Plan", below.collect()));
     }
     out
+}
+
+/// What a node reads or changes.
+fn named(title: &str, scanned: &ScannedName, options: &ExplainOptions) -> Group {
+    let kind = ["Table Function", "Function", "CTE", "WorkTable"].into_iter().find(|word| title.starts_with(word));
+    let key = match kind {
+        Some("Table Function") => "Table Function Name",
+        Some("Function") => "Function Name",
+        Some(_) => "CTE Name",
+        None => "Relation Name",
+    };
+    let schema = scanned.schema.as_ref().filter(|_| options.verbose);
+    let fields = [(key, scanned.name.as_ref()), ("Schema", schema), ("Alias", Some(&scanned.alias))];
+    fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), PropertyValue::text(&**value?)))).collect()
 }
 
 /// What a node has used, beside time.
@@ -466,30 +512,26 @@ fn detail(key: &str, value: &str) -> PropertyValue {
     }
 }
 
-fn title(plan: &Plan, node: &PlanNode) -> String {
-    let on = node.details.iter().find(|(key, _)| *key == "on").map_or(String::new(), |(_, v)| format!(" on {v}"));
+fn title(node: &PlanNode) -> String {
     match &node.op {
         Op::Result(_) => "Result".into(),
-        Op::Values(_) => "Values Scan on \"*VALUES*\"".into(),
-        Op::TableScan(n) if n.row.is_some() => format!("Tid Scan{on}"),
-        Op::TableScan(n) if !n.ends.is_empty() => format!("Tid Range Scan{on}"),
-        Op::TableScan(_) | Op::SystemScan(_) => format!("Seq Scan{on}"),
+        Op::Values(_) => "Values Scan".into(),
+        Op::TableScan(n) if n.row.is_some() => "Tid Scan".into(),
+        Op::TableScan(n) if !n.ends.is_empty() => "Tid Range Scan".into(),
+        Op::TableScan(_) | Op::SystemScan(_) => "Seq Scan".into(),
         Op::IndexScan(n) => match n.arms.first() {
             Some(arm) if n.is_one_scan() => {
                 let only = if n.covered.is_some() { " Only" } else { "" };
-                format!("Index{only} Scan{} using {}{on}", if n.reverse { " Backward" } else { "" }, arm.name)
+                format!("Index{only} Scan{} using {}", if n.reverse { " Backward" } else { "" }, quote_ident(&arm.name))
             }
-            _ => format!("Bitmap Heap Scan{on}"),
+            _ => "Bitmap Heap Scan".into(),
         },
-        Op::BitmapScan(_) => format!("Bitmap Heap Scan{on}"),
-        Op::FileScan(n) if matches!(n.files, ScannedFiles::Table(_)) => format!("Foreign Scan{on}"),
-        Op::FunctionScan(_) | Op::FileScan(_) => format!("Function Scan{on}"),
-        Op::JsonTable(_) => format!("Table Function Scan{on}"),
-        Op::CteScan { cte } => match plan.ctes.get(*cte) {
-            Some(_) => format!("CTE Scan{on}"),
-            None => "CTE Scan".into(),
-        },
-        Op::WorkTableScan { .. } => format!("WorkTable Scan{on}"),
+        Op::BitmapScan(_) => "Bitmap Heap Scan".into(),
+        Op::FileScan(n) if matches!(n.files, ScannedFiles::Table(_)) => "Foreign Scan".into(),
+        Op::FunctionScan(_) | Op::FileScan(_) => "Function Scan".into(),
+        Op::JsonTable(_) => "Table Function Scan".into(),
+        Op::CteScan { .. } => "CTE Scan".into(),
+        Op::WorkTableScan { .. } => "WorkTable Scan".into(),
         Op::Filter(_) => "Filter".into(),
         Op::Project(_) => "Projection".into(),
         Op::ProjectSet(_) => "ProjectSet".into(),
@@ -516,7 +558,7 @@ fn title(plan: &Plan, node: &PlanNode) -> String {
         Op::Append(_) => "Append".into(),
         Op::RecursiveUnion(_) => "Recursive Union".into(),
         Op::LockRows(_) => "LockRows".into(),
-        Op::Modify(n) => format!("{} on {}", n.title(), n.name()),
+        Op::Modify(n) => n.title().into(),
     }
 }
 

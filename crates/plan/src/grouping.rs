@@ -18,7 +18,7 @@ use super::planner::{Planner, Stage};
 use super::prepare::{entry_names, joined_columns, substitute};
 use super::project_set::{has_set, project_set};
 use super::sort::without_target;
-use super::{groups, parallel, selectivity, sort, volatility};
+use super::{explain_output, groups, parallel, selectivity, sort, volatility};
 use melba_expression::key::KeyPart;
 use melba_expression::{Call, CallTarget, Expression, Node, user_aggregate};
 use melba_tree::{AggregateCall, Expr, Query, Target, equal, places_of_targets, shape};
@@ -140,9 +140,8 @@ fn aggregate(
     let mut kinds: Vec<Kind> = groups.iter().map(|g| g.kind).collect();
     kinds.extend(aggregates.iter().map(|a: &AggregateSpec| a.kind));
     kinds.extend(all.groupings.iter().map(|_| Kind::Int4));
-    let mut layout = Layout::of(GROUP, groups.len());
-    layout = layout.joined(&Layout::of(AGGREGATE, aggregates.len()));
-    layout = layout.joined(&Layout::of(GROUPING, all.groupings.len()));
+    let computed = Layout::of(AGGREGATE, aggregates.len()).joined(&Layout::of(GROUPING, all.groupings.len()));
+    let layout = Layout::of(GROUP, groups.len()).joined(&computed);
     let compiled = planner.compile_all(&having, &layout)?;
     planner.note_computed(GROUP, &exprs);
     planner.note_computed(AGGREGATE, &all.aggregates);
@@ -159,6 +158,7 @@ fn aggregate(
     }
     ask_for_codes(&mut stage.node, &groups, &aggregates, scatters > 0);
     let workers = parallel::workers_for_aggregate(planner, &stage.node, sets.len(), &groups, &aggregates);
+    let (shown_groupings, groupings): (Vec<Expr>, Vec<Vec<usize>>) = all.groupings.into_iter().unzip();
     let node = AggregateNode {
         input: stage.node,
         groups,
@@ -167,13 +167,14 @@ fn aggregate(
         keys,
         labels,
         aggregates,
-        groupings: all.groupings.into_iter().map(|(_, g)| g).collect(),
+        groupings,
         having: compiled,
         sorted,
         workers,
         scatters,
     };
     let mut node = planner.node(Op::Aggregate(Arc::new(node)), kinds.into(), estimate);
+    explain_output::outputs(planner, &mut node, exprs.iter().chain(&all.aggregates).chain(&shown_groupings));
     if !exprs.is_empty() {
         planner.detail(&mut node, "Group Key", || super::explain::list(planner, &key_exprs));
     }
@@ -289,6 +290,7 @@ fn distinct_rows(
     }
     let estimate = Estimate { startup: total, total: total + rows * 0.01, rows };
     let mut node = planner.node(Op::Aggregate(Arc::new(node)), kinds.into(), estimate);
+    explain_output::outputs(planner, &mut node, &all);
     planner.detail(&mut node, "Group Key", || super::explain::list(planner, &key_exprs));
     node
 }

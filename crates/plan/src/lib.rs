@@ -27,6 +27,7 @@ mod disjunction;
 mod equivalence;
 pub mod explain;
 pub mod explain_document;
+mod explain_output;
 mod failure;
 pub mod file_scan;
 mod fold;
@@ -66,6 +67,7 @@ mod sampled;
 mod search_cycle;
 mod selectivity;
 mod set_operation;
+mod shown;
 mod sort;
 mod stage;
 mod steps;
@@ -132,6 +134,8 @@ pub struct PlanInputs<'a> {
     pub statistics: &'a dyn Statistics,
     /// Keep the texts that EXPLAIN prints.
     pub explain: bool,
+    /// Those of EXPLAIN VERBOSE, too.
+    pub verbose: bool,
 }
 
 impl PlanInputs<'_> {

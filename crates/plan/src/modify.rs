@@ -17,7 +17,7 @@ use super::path::Goal;
 use super::planner::{Planner, Stage};
 use super::prepare::{entry_names, joined_columns, substitute};
 use super::rels::conjuncts;
-use super::{arbiters, join, member, needed, prepare, project_set, recheck};
+use super::{arbiters, explain_output, join, member, needed, prepare, project_set, recheck};
 use melba_expression::Expression;
 use melba_table::{ColumnMap, RowCheckTarget, RowChecks, TableTarget, TargetBuilder};
 use melba_tree::{
@@ -370,13 +370,23 @@ fn finish_modify(
     // RETURNING follows the change.
     let routines = std::mem::take(&mut planner.routines);
     let row_checks = Arc::new(row_checks(planner, query, entry, relation)?);
-    let returning = if query.returning.is_empty() { None } else { Some(returning(planner, query, entry, relation, layout)?) };
+    let (returning, returned) = match query.returning.is_empty() {
+        true => (None, None),
+        false => {
+            let (returning, returned) = returning(planner, query, entry, relation, layout)?;
+            (Some(returning), Some(returned))
+        }
+    };
     let kinds: Arc<[Kind]> =
         returning.as_ref().map(|r| r.expressions.iter().map(|e| e.kind).collect()).unwrap_or_else(|| Arc::from([]));
     let estimate = input.as_ref().map(|i| i.estimate).unwrap_or(Estimate { rows: 1.0, total: 0.01, ..Default::default() });
     let node = ModifyNode { command, target, counts, input, existing, family, action, returning, row_checks, routines };
     let layout = Layout::of(super::layout::TARGET, kinds.len());
-    Ok(Stage { node: planner.node(Op::Modify(Arc::new(node)), kinds, estimate), layout })
+    let mut node = planner.node(Op::Modify(Arc::new(node)), kinds, estimate);
+    let alias = planner.level().entries[entry].name.clone();
+    explain_output::scanned(planner, &mut node, Some(relation.namespace), Some(&relation.name), &alias);
+    returned.iter().for_each(|returned| explain_output::outputs(planner, &mut node, returned));
+    Ok(Stage { node, layout })
 }
 
 /// The checks over a row of the target, followed by the OID of the table that it is in.
@@ -399,7 +409,7 @@ fn returning(
     entry: usize,
     relation: &Arc<Relation>,
     mut layout: Layout,
-) -> Result<Returning> {
+) -> Result<(Returning, Vec<Expr>)> {
     // The target's columns in the input are those of before the change.
     for column in layout.0.iter_mut().filter(|c| c.0 == entry) {
         *column = (super::layout::GROUP, -1);
@@ -420,10 +430,11 @@ fn returning(
     // A view's columns, where no plan of a source has replaced them.
     let entries = &planner.level_mut().entries;
     let (joined, names) = (joined_columns(entries), entry_names(entries));
-    let mut expressions = Vec::with_capacity(query.returning.len());
+    let (mut expressions, mut shown) = (Vec::with_capacity(query.returning.len()), Vec::new());
     for returned in query.returning.iter().filter(|t| !t.junk) {
         let mut expr = returned.expr.clone();
         expr.visit_mut(0, &mut |e, level| substitute(e, level, &joined, &names));
+        shown.push(expr.clone());
         expr.visit_mut(0, &mut |e, level| {
             if let Expr::Var(v) = e
                 && v.levels_up == level
@@ -441,14 +452,15 @@ fn returning(
         expressions.push(planner.compile(&expr, &layout)?);
     }
     let live: Vec<usize> = (0..columns).filter(|&c| !relation.columns[c].dropped).collect();
-    Ok(Returning {
+    let returning = Returning {
         expressions,
         latest: default == LATEST,
         row_type: relation.row_type,
         field_types: live.iter().map(|&c| relation.columns[c].ty).collect(),
         field_names: live.iter().map(|&c| relation.columns[c].name.clone()).collect(),
         live,
-    })
+    };
+    Ok((returning, shown))
 }
 
 /// Whole rows of the table and of the proposed row become rows of their columns.

@@ -9,6 +9,7 @@ use melba_types::{Datum, DbError, Kind, Oid, Result, TreeId};
 
 pub use crate::index_node::*;
 use crate::row_range::RowIdEnd;
+use crate::shown::{ScannedName, ShownOutput};
 use crate::zone_filter::ZoneFilter;
 use melba_expression::Expression;
 use melba_expression::key::KeyPart;
@@ -151,6 +152,10 @@ pub struct PlanNode {
     pub estimate: Estimate,
     /// Lines of EXPLAIN below the node, when the plan was made for EXPLAIN.
     pub details: Vec<(&'static str, String)>,
+    /// What EXPLAIN names in the node's title.
+    pub scanned: Option<Box<ScannedName>>,
+    /// The columns that the node computes itself, for EXPLAIN VERBOSE. The others are those of its inputs.
+    pub outputs: Option<Vec<ShownOutput>>,
 }
 
 impl PlanNode {

@@ -14,10 +14,11 @@ use super::member::Member;
 use super::modify_node::Routines;
 use super::node::*;
 use super::sampled::{Evaluated, Frequent};
+use super::shown;
 use super::{Plan, PlanInputs};
 use melba_expression::Expression;
 use melba_expression::{Compiler, Resolved, Routine, Scope};
-use melba_tree::{Const, Expr, OutputColumn, Query, RangeEntry, Sublink, Var};
+use melba_tree::{Const, Expr, OutputColumn, Query, RangeEntry, Sublink, Target, Var, Window};
 
 /// Table scans above this make planning cheap in comparison.
 const LONG_SCAN_COST: f64 = 100.0;
@@ -51,6 +52,8 @@ pub(super) struct Level {
     pub ctes: Vec<(Arc<str>, CteBinding)>,
     /// The expressions of computed columns, for EXPLAIN.
     pub computed: Vec<((usize, i16), Expr)>,
+    /// Its windows with the names by which EXPLAIN calls them, and the targets that these sort by.
+    pub windows: (Vec<Window>, Vec<Target>),
 }
 
 /// How references to a WITH query are planned.
@@ -109,6 +112,8 @@ pub(super) struct Planner<'a> {
     /// Parameters of expressions compiled since the collector was last taken.
     pub used: BTreeSet<usize>,
     nodes: usize,
+    /// The statement has several range entries: EXPLAIN shows columns with the names of theirs.
+    pub has_several_entries: bool,
     scans_tables: bool,
     pub prunes_by_parameters: bool,
     /// The statement is one that several threads may run parts of.
@@ -133,6 +138,7 @@ impl<'a> Planner<'a> {
             parameters: Vec::new(),
             used: BTreeSet::new(),
             nodes: 0,
+            has_several_entries: false,
             scans_tables: false,
             prunes_by_parameters: false,
             may_be_parallel: false,
@@ -146,6 +152,7 @@ impl<'a> Planner<'a> {
         let command = PlanCommand::from(query.command);
         let changes = |cte: &melba_tree::Cte| cte.query.command != melba_tree::Command::Select;
         self.may_be_parallel = command == PlanCommand::Select && !query.ctes.iter().any(changes);
+        self.has_several_entries = self.inputs.verbose && shown::has_several_entries(self.catalog(), &query);
         let root = self.query(query, None)?.node;
         let ctes = self.ctes.into_iter().flatten().collect();
         Ok(Arc::new(Plan {
@@ -200,7 +207,7 @@ impl<'a> Planner<'a> {
     pub fn node(&mut self, op: Op, kinds: Arc<[Kind]>, estimate: Estimate) -> PlanNode {
         self.nodes += 1;
         self.scans_tables |= matches!(op, Op::TableScan(_)) && estimate.total > LONG_SCAN_COST;
-        PlanNode { id: self.nodes - 1, op, kinds, estimate, details: vec![] }
+        PlanNode { id: self.nodes - 1, op, kinds, estimate, details: vec![], scanned: None, outputs: None }
     }
 
     /// Adds a line for EXPLAIN.
@@ -213,7 +220,7 @@ impl<'a> Planner<'a> {
     /// Remembers the expressions of the columns of `entry`.
     pub fn note_computed(&mut self, entry: usize, exprs: &[Expr]) {
         if self.inputs.explain {
-            let noted: Vec<_> = exprs.iter().enumerate().map(|(i, e)| ((entry, i as i16 + 1), e.clone())).collect();
+            let noted: Vec<_> = exprs.iter().enumerate().map(|(i, e)| ((entry, i as i16 + 1), self.resolved(e))).collect();
             self.level_mut().computed.extend(noted);
         }
     }
@@ -223,10 +230,20 @@ impl<'a> Planner<'a> {
         if !self.inputs.explain {
             return String::new();
         }
+        self.print(&self.resolved(expr), self.qualifies_conditions())
+    }
+
+    /// PostgreSQL names the relation in all conditions with VERBOSE, if there is only one, too.
+    pub fn qualifies_conditions(&self) -> bool {
+        self.inputs.verbose || self.levels.len() > 1 || self.level().entries.len() > 1
+    }
+
+    /// An expression with those of computed columns in their places.
+    pub fn resolved(&self, expr: &Expr) -> Expr {
         let mut expr = expr.clone();
         let computed = &self.level().computed;
         expr.visit_mut(0, &mut |e, level| {
-            while let Expr::Var(v) = e
+            if let Expr::Var(v) = e
                 && v.levels_up == level
                 && let Some((_, of)) = computed.iter().rev().find(|(at, _)| *at == (v.entry, v.column))
             {
@@ -234,16 +251,23 @@ impl<'a> Planner<'a> {
             }
             self.fold(e)
         });
-        let levels: Vec<Query> = self
-            .levels
-            .iter()
-            .map(|l| {
-                let mut query = Query::new(melba_tree::Command::Select);
-                query.range_table = l.entries.clone();
-                query
-            })
-            .collect();
-        melba_deparse::plan_expression(self.catalog(), self.inputs.session, &levels, &expr)
+        expr
+    }
+
+    /// The text of an expression, with its relations' names before its columns if `qualify`.
+    pub fn print(&self, expr: &Expr, qualify: bool) -> String {
+        melba_deparse::plan_expression(self.catalog(), self.inputs.session, &self.shown_levels(), qualify, expr)
+    }
+
+    /// The queries around what is printed, outermost first.
+    pub fn shown_levels(&self) -> Vec<Query> {
+        let shown = |level: &Level| {
+            let mut query = Query::new(melba_tree::Command::Select);
+            query.range_table = level.entries.clone();
+            (query.windows, query.targets) = level.windows.clone();
+            query
+        };
+        self.levels.iter().map(shown).collect()
     }
 
     /// Conditions that all hold, as EXPLAIN prints them.

@@ -6,6 +6,7 @@ use melba_tree::{Expr, Query};
 use melba_types::Result;
 
 use super::access::leaf;
+use super::explain_output;
 use super::layout::TARGET;
 use super::node::*;
 use super::planner::{Planner, Stage};
@@ -55,7 +56,9 @@ pub fn project_set<'e>(planner: &mut Planner<'_>, mut stage: Stage, exprs: impl 
         // A set-returning target is assumed to return ten rows for each.
         estimate.rows *= 10.0;
         let op = Op::ProjectSet(Arc::new(ProjectSetNode { input: stage.node, functions }));
-        let node = planner.node(op, kinds.into(), estimate);
+        let mut node = planner.node(op, kinds.into(), estimate);
+        explain_output::outputs(planner, &mut node, &calls);
+        planner.note_computed(SET_BASE - round, &calls);
         stage = Stage { node, layout };
         round += 1;
     }

@@ -7,6 +7,7 @@ use melba_expression::key::KeyPart;
 use melba_tree::Expr;
 use melba_types::{Datum, Kind, Result};
 
+use super::explain_output;
 use super::layout::{Layout, TARGET};
 use super::node::*;
 use super::planner::{Planner, Stage};
@@ -64,7 +65,12 @@ pub fn filtered(planner: &mut Planner<'_>, stage: Stage, conditions: &[Expr]) ->
 /// A projection to expressions, whose columns are those of `entry`.
 pub fn projected(planner: &mut Planner<'_>, stage: Stage, expressions: &[Expr], entry: usize) -> Result<Stage> {
     let compiled = planner.compile_all(expressions, &stage.layout)?;
-    Ok(projected_compiled(planner, stage, compiled, entry))
+    let input = stage.node.id;
+    let mut stage = projected_compiled(planner, stage, compiled, entry);
+    if stage.node.id != input {
+        explain_output::outputs(planner, &mut stage.node, expressions);
+    }
+    Ok(stage)
 }
 
 pub fn projected_compiled(planner: &mut Planner<'_>, stage: Stage, expressions: Vec<Expression>, entry: usize) -> Stage {

@@ -15,7 +15,15 @@ pub fn plan_of_steps(steps: PlanSteps, command: PlanCommand, rewritten: &[Oid]) 
     let locks = rewritten.iter().map(|oid| (*oid, RelationLockMode::RowExclusive));
     let op = Op::Result(Arc::new(ResultNode { input: None, conditions: vec![] }));
     Plan {
-        root: PlanNode { id: 0, op, kinds: Arc::from([]), estimate: Estimate::default(), details: vec![] },
+        root: PlanNode {
+            id: 0,
+            op,
+            kinds: Arc::from([]),
+            estimate: Estimate::default(),
+            details: vec![],
+            scanned: None,
+            outputs: None,
+        },
         columns: steps.counted_plan().map(|plan| plan.columns.clone()).unwrap_or_default(),
         subplans: vec![],
         ctes: vec![],

@@ -9,7 +9,7 @@ use melba_types::{DbError, Kind, Result, oids};
 use super::layout::{Layout, WINDOW, computed, signature};
 use super::node::*;
 use super::planner::{Planner, Stage};
-use super::{grouping, sort};
+use super::{explain_output, grouping, sort};
 use melba_expression::Expression;
 use melba_expression::{Call, CallTarget, compile};
 use melba_tree::{Expr, FrameBound, Query, SortGroup, Window, WindowCall};
@@ -27,10 +27,12 @@ pub fn windows(planner: &mut Planner<'_>, query: &mut Query, mut stage: Stage) -
             true
         });
     }
+    let order = evaluation_order(&query.windows);
+    explain_output::note_windows(planner, query, &order);
     // Targets that sort windows are computed from the input, so they must not be replaced by the columns of this node.
     let mut place = vec![0usize; calls.len()];
     let mut next = 0;
-    for number in evaluation_order(&query.windows) {
+    for number in order {
         let window = &query.windows[number];
         let mine: Vec<usize> = (0..calls.len()).filter(|&i| matches!(&calls[i], Expr::Window(w) if w.window == number)).collect();
         if mine.is_empty() {
@@ -48,7 +50,12 @@ pub fn windows(planner: &mut Planner<'_>, query: &mut Query, mut stage: Stage) -
             next += 1;
         }
         stage = window_stage(planner, window, &functions, query, stage, next - mine.len())?;
+        explain_output::outputs(planner, &mut stage.node, mine.iter().map(|i| &calls[*i]));
+        planner.detail(&mut stage.node, "Window", || explain_output::show_window(planner, number));
     }
+    let mut computed_calls: Vec<(usize, &Expr)> = place.iter().copied().zip(&calls).collect();
+    computed_calls.sort_by_key(|(place, _)| *place);
+    planner.note_computed(WINDOW, &computed_calls.into_iter().map(|(_, call)| call.clone()).collect::<Vec<_>>());
     for target in &mut query.targets {
         target.expr.visit_mut(0, &mut |e, level| {
             if level == 0

@@ -93,7 +93,7 @@ impl ExecutionWatch for Watch {
             parameters: self.parameters(ended.parameters, wanted.parameter_max),
             options: wanted.options,
             settings: wanted.settings,
-            identifier: self.identifier.filter(|_| wanted.verbose && shows_identifiers(&self.context)),
+            identifier: self.identifier.filter(|_| wanted.options.verbose && shows_identifiers(&self.context)),
         };
         let report = plan_report(&self.context, ended.plan, &timings, &report, wanted.format);
         let milliseconds = ended.time.as_secs_f64() * 1000.0;

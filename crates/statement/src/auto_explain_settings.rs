@@ -20,7 +20,6 @@ pub struct PlanLogging {
     pub nested: bool,
     pub analyze: bool,
     pub options: ExplainOptions,
-    pub verbose: bool,
     pub settings: bool,
     pub format: Option<Format>,
     pub level: Level,
@@ -57,6 +56,11 @@ impl AutoExplain {
         self.is_sampled.store(is_sampled, Ordering::Relaxed);
     }
 
+    /// Whether plans may be logged with all of their texts.
+    pub fn is_verbose(&self) -> bool {
+        self.is_on() && self.wanted().is_some_and(|wanted| wanted.options.verbose)
+    }
+
     /// Whether plans may be logged, and so need their texts.
     #[inline]
     pub fn is_on(&self) -> bool {
@@ -80,8 +84,8 @@ fn wanted(settings: &Settings) -> Option<PlanLogging> {
             buffers: analyze && on("auto_explain.log_buffers"),
             wal: analyze && on("auto_explain.log_wal"),
             io_timing: on("track_io_timing"),
+            verbose: on("auto_explain.log_verbose"),
         },
-        verbose: on("auto_explain.log_verbose"),
         settings: on("auto_explain.log_settings"),
         format: match settings.get("auto_explain.log_format").as_text() {
             "json" => Some(Format::Json),

@@ -19,7 +19,7 @@ use super::context::StatementContext;
 use super::lent::notices_sent;
 use super::outcome::{KeptRows, Outcome, ResultColumn, RowSource, StoredRows, Tag};
 use super::planned::Planned;
-use super::planning::{plan_cursor, plan_query};
+use super::planning::{Purpose, plan_cursor, plan_query};
 use super::positioned::Position;
 
 fn lock_relations(tx: &Tx, plan: &Plan) -> Result<()> {
@@ -177,7 +177,7 @@ pub(super) fn run_query(
         return Err(DbError::unsupported("this kind of query here"));
     }
     let context = Arc::new(StatementContext { catalog: tx.catalog(), ..context.clone() });
-    let (context, planned) = plan_locked(&context, tx, |context| plan_query(context, node, types, false))?;
+    let (context, planned) = plan_locked(&context, tx, |context| plan_query(context, node, types, Purpose::Run))?;
     // Only COPY runs statements that rules rewrite.
     if let Some(which) = planned.plan.steps.as_ref().and_then(|steps| steps.not_one) {
         bail!(FEATURE_NOT_SUPPORTED, "{which} rules are not supported for COPY");

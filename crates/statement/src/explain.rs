@@ -25,14 +25,13 @@ use super::outcome;
 use super::outcome::{Outcome, ResultColumn, StoredRows, Tag};
 use super::plan_report::{plan_settings, settings_group, settings_line, shows_identifiers};
 use super::planned::Planned;
-use super::planning;
+use super::planning::{self, Purpose};
 use super::serialization::Serialization;
 use super::values;
 
 struct ExplainRequest {
     plan: ExplainOptions,
     summary: bool,
-    verbose: bool,
     memory: bool,
     settings: bool,
     /// How rows are made ready to be sent.
@@ -79,8 +78,9 @@ fn read_options(s: &ExplainStmt) -> Result<ExplainRequest> {
         buffers: buffers.unwrap_or(analyze),
         wal,
         io_timing: io_counts::measures_times(),
+        verbose,
     };
-    Ok(ExplainRequest { plan, summary: summary.unwrap_or(analyze), verbose, memory, settings, serialize, format })
+    Ok(ExplainRequest { plan, summary: summary.unwrap_or(analyze), memory, settings, serialize, format })
 }
 
 fn option_on(def: &DefElem) -> Result<bool> {
@@ -188,7 +188,7 @@ fn plan_lines(
     let started = context.monotonic();
     let (io, memory) = (io_counts::counted(), limits::thread_memory());
     let (context, planned) = execution::plan_locked(context, tx, |context| {
-        let planned = planning::plan_query(context, node, types, true)?;
+        let planned = planning::plan_query(context, node, types, Purpose::Explain { verbose: options.plan.verbose })?;
         planned.plan.check_constants()?;
         Ok(planned)
     })?;
@@ -217,7 +217,7 @@ fn plan_lines(
     };
     let execution = context.monotonic().saturating_sub(started);
     let identifier = planned.identity.as_ref().map(|identity| identity.number);
-    let identifier = identifier.filter(|_| options.verbose && shows_identifiers(context));
+    let identifier = identifier.filter(|_| options.plan.verbose && shows_identifiers(context));
     let settings = if options.settings { plan_settings(context) } else { Vec::new() };
     let report = Explained { planned: &planned, timings: &timings, settings, identifier, planning, serialization, execution };
     Ok(match options.format {

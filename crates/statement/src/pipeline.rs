@@ -14,7 +14,7 @@ use super::execution::{plan_locked, start_with};
 use super::explain;
 use super::outcome::Outcome;
 use super::planned::{AnalyzedStatement, Compiled};
-use super::planning::{analysis, plan_query, plan_statement, query_within, result_columns};
+use super::planning::{Purpose, analysis, plan_query, plan_statement, query_within, result_columns};
 use super::prepared::{Prepared, same_shape, shape_changed};
 use super::routine;
 use super::temporary;
@@ -24,7 +24,7 @@ use super::utility;
 pub fn analyze(context: &StatementContext, statement: &Statement, parameter_types: &[Oid]) -> Result<AnalyzedStatement> {
     if let NodeEnum::ExplainStmt(s) = &statement.node {
         let parameter_types = match explain::explained(s)? {
-            Some(query) => plan_query(context, query, parameter_types, true)?.parameter_types,
+            Some(query) => plan_query(context, query, parameter_types, Purpose::Explain { verbose: false })?.parameter_types,
             None => parameter_types.to_vec(),
         };
         let columns = Some(explain::columns(s, &context.catalog)?);

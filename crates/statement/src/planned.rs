@@ -29,6 +29,8 @@ pub struct Planned {
     pub(super) has_time: bool,
     /// The plan has the texts that EXPLAIN prints.
     pub(super) has_texts: bool,
+    /// Those of EXPLAIN VERBOSE.
+    pub(super) has_verbose_texts: bool,
     pub permissions: Permissions,
     pub catalog: Arc<Catalog>,
     pub path: Arc<SearchPath>,

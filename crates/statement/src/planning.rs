@@ -46,7 +46,8 @@ impl Planned {
 
     /// It can be logged, if auto_explain may want that.
     pub fn has_wanted_texts(&self, context: &StatementContext) -> bool {
-        self.has_texts || !context.session.auto_explain.is_on()
+        let auto = &context.session.auto_explain;
+        !auto.is_on() || self.has_texts && (self.has_verbose_texts || !auto.is_verbose())
     }
 
     /// The policies in it are those that hold for the user.
@@ -94,13 +95,17 @@ pub fn refuse_parameters(context: &StatementContext, statement: &Statement) -> R
 pub fn fails_when_planned(context: &StatementContext, statement: &Statement) -> bool {
     is_query(&statement.node)
         && melba_analyze::analyze(&analysis(context), &statement.node, Some(&[]))
-            .is_ok_and(|analyzed| melba_plan::constant::fails(&analyzed.query, &plan_inputs(context, false)))
+            .is_ok_and(|analyzed| melba_plan::constant::fails(&analyzed.query, &plan_inputs(context, Purpose::Run)))
 }
 
-/// `explain`: with the texts that EXPLAIN prints.
-pub(super) fn plan_query(context: &StatementContext, node: &NodeEnum, parameter_types: &[Oid], explain: bool) -> Result<Planned> {
+pub(super) fn plan_query(
+    context: &StatementContext,
+    node: &NodeEnum,
+    parameter_types: &[Oid],
+    purpose: Purpose,
+) -> Result<Planned> {
     let analyzed = melba_analyze::analyze(&analysis(context), node, Some(parameter_types))?;
-    plan_analyzed(context, analyzed, Vec::new(), if explain { Purpose::Explain } else { Purpose::Run })
+    plan_analyzed(context, analyzed, Vec::new(), purpose)
 }
 
 /// Plans a query that has a parameter for each of the types, and no others.
@@ -116,7 +121,7 @@ pub fn plan_text(context: &StatementContext, node: &NodeEnum, parameter_types: &
 /// Plans a statement, with its literals as parameters if it has any marked.
 pub(super) fn plan_statement(context: &StatementContext, statement: &Statement, parameter_types: &[Oid]) -> Result<Planned> {
     if statement.literals.is_empty() {
-        return plan_query(context, &statement.node, parameter_types, false);
+        return plan_query(context, &statement.node, parameter_types, Purpose::Run);
     }
     match melba_analyze::analyze_with_literals(&analysis(context), &statement.node, &statement.literals) {
         Some((analyzed, literals)) => {
@@ -151,7 +156,10 @@ pub fn plan_cursor_in_routine(context: &StatementContext, query: Query) -> Resul
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
     Run,
-    Explain,
+    /// It is shown, with the columns of its nodes if `verbose`.
+    Explain {
+        verbose: bool,
+    },
     /// It is run as a part of another.
     Within,
     /// Its rows include the places of the table rows that they are made of.
@@ -166,13 +174,13 @@ pub(super) fn plan_analyzed(
 ) -> Result<Planned> {
     let started = context.monotonic();
     let identity = match purpose {
-        Purpose::Run | Purpose::Explain => Some(Identity::of(&analysis(context), &analyzed.query, !literals.is_empty())),
+        Purpose::Run | Purpose::Explain { .. } => Some(Identity::of(&analysis(context), &analyzed.query, !literals.is_empty())),
         Purpose::Within | Purpose::Cursor => None,
     };
     let mut permissions = Permissions::of(&analyzed.query, &context.catalog);
     let columns = result_columns(&analyzed.query, &context.catalog);
     let locks_rows = analyzed.query.locking.first().map(|l| l.strength);
-    let inputs = plan_inputs(context, purpose == Purpose::Explain);
+    let inputs = plan_inputs(context, purpose);
     let (mut positions, mut operations) = (Vec::new(), Vec::new());
     let (plan, secured) = match melba_analyze::apply_rules(&analysis(context), &analyzed.query)? {
         Some(rewritten) => plan_rewritten(context, analyzed.query.command, rewritten, &inputs, &mut permissions)?,
@@ -199,6 +207,7 @@ pub(super) fn plan_analyzed(
         plan,
         has_time: false,
         has_texts: inputs.explain,
+        has_verbose_texts: inputs.verbose,
         permissions,
         catalog: context.catalog.clone(),
         path: context.path.clone(),
@@ -258,9 +267,11 @@ pub(super) fn secure(context: &StatementContext, query: &mut Query, permissions:
     Ok(secured.depends_on_user.then(|| row_security(context)))
 }
 
-fn plan_inputs(context: &StatementContext, explain: bool) -> PlanInputs<'_> {
-    let explain = explain || context.session.auto_explain.is_on();
-    PlanInputs { catalog: &context.catalog, session: context, statistics: context, explain }
+fn plan_inputs(context: &StatementContext, purpose: Purpose) -> PlanInputs<'_> {
+    let auto = &context.session.auto_explain;
+    let explain = matches!(purpose, Purpose::Explain { .. }) || auto.is_on();
+    let verbose = purpose == Purpose::Explain { verbose: true } || auto.is_verbose();
+    PlanInputs { catalog: &context.catalog, session: context, statistics: context, explain, verbose }
 }
 
 impl Statistics for StatementContext {

@@ -12,7 +12,7 @@ use super::context::StatementContext;
 use super::execution::{plan_locked, start};
 use super::outcome::Outcome;
 use super::planned::Planned;
-use super::planning::plan_query;
+use super::planning::{Purpose, plan_query};
 use super::values::evaluate;
 
 /// Runs a prepared query that CREATE TABLE AS names, which returns nothing if it is no SELECT.
@@ -49,7 +49,7 @@ fn plan_prepared(context: &StatementContext, tx: &Arc<Tx>, s: &ExecuteStmt) -> R
         return Ok(None);
     };
     let context = Arc::new(StatementContext { catalog: tx.catalog(), ..context.clone() });
-    let plan = |context: &Arc<StatementContext>| plan_query(context, &statement.node, &prepared.parameter_types, false);
+    let plan = |context: &Arc<StatementContext>| plan_query(context, &statement.node, &prepared.parameter_types, Purpose::Run);
     let (context, planned) = plan_locked(&context, tx, plan)?;
     Ok(Some((context, planned, values)))
 }

@@ -9,7 +9,7 @@ use melba_types::{BATCH_ROWS, Csn, DbError, Oid, Result, bail, limits};
 
 use super::context::StatementContext;
 use super::execution::{execution, plan_locked};
-use super::planning::plan_query;
+use super::planning::{Purpose, plan_query};
 
 /// All rows of a query, in the view of the statement that calls the function. It may not change anything.
 ///
@@ -26,7 +26,7 @@ pub(super) fn query_rows(context: &StatementContext, text: &str, (csn, command):
     }
     let run = || {
         let caller = Arc::new(StatementContext::clone(context));
-        let (context, planned) = plan_locked(&caller, tx, |context| plan_query(context, &statement.node, &[], false))?;
+        let (context, planned) = plan_locked(&caller, tx, |context| plan_query(context, &statement.node, &[], Purpose::Run))?;
         let mut running =
             execution(&context, tx, &planned, &Arc::from([]), (Some(ReadView { csn, command }), &statement.source))?;
         let types: Vec<Oid> = running.plan().columns.iter().map(|column| column.ty).collect();

@@ -7,7 +7,7 @@ use melba_tree::{Expr, RangeKind};
 use melba_types::{DbError, Kind, Result};
 
 use super::zone;
-use crate::explain;
+use crate::explain_output;
 use crate::file_scan::{FileScanNode, LastColumn, ScannedFiles};
 use crate::layout::Layout;
 use crate::node::{Estimate, Op};
@@ -31,10 +31,8 @@ pub fn create_file_scan(planner: &mut Planner<'_>, entry: usize, filter: &[Expr]
     let Some(function) = functions.into_iter().next() else { return Err(DbError::internal("an entry without a function")) };
     let Expr::Function(call) = &function.expr else { return Err(DbError::internal("function expected")) };
     let args = planner.compile_all(&call.args, &Layout::default())?;
-    let (name, source) = match planner.catalog().function(call.function) {
-        Some(f) => (f.name.to_string(), f.source.clone()),
-        None => return Err(DbError::internal("the function of files is gone")),
-    };
+    let called = planner.catalog().function(call.function).cloned();
+    let called = called.ok_or_else(|| DbError::internal("the function of files is gone"))?;
     // Rows that are left out have numbers, too.
     let filter = if ordinality { &[] } else { filter };
     let zones = zone::zones_of(planner, entry, &|column| function.columns.get(column).map(|c| c.ty), filter)?;
@@ -50,10 +48,11 @@ pub fn create_file_scan(planner: &mut Planner<'_>, entry: usize, filter: &[Expr]
     let kinds: Vec<Kind> = needed.iter().map(|column| kinds[*column]).chain(number.map(|_| Kind::Int8)).collect();
     let layout = Layout(needed.iter().copied().chain(number).map(|column| (entry, column as i16 + 1)).collect());
     let columns = function.columns.iter().map(|c| RowColumn { name: c.name.clone(), ty: c.ty, typmod: c.typmod }).collect();
-    let shown = explain::named(&name, &described.name);
     let last = ordinality.then_some(LastColumn::Number);
-    let node = FileScanNode { files: ScannedFiles::Function { source, args }, columns, needed, last, conditions };
+    let node =
+        FileScanNode { files: ScannedFiles::Function { source: called.source.clone(), args }, columns, needed, last, conditions };
     let mut node = planner.node(Op::FileScan(Arc::new(node)), kinds.into(), estimate);
-    planner.detail(&mut node, "on", || shown);
-    Ok(Stage { node, layout })
+    explain_output::scanned(planner, &mut node, Some(called.namespace), Some(&called.name), &described.name);
+    explain_output::function_calls(planner, &mut node, std::slice::from_ref(&function));
+    Ok(explain_output::scan_stage(planner, node, layout))
 }

@@ -15,7 +15,7 @@ use super::index::{INDEX_START, found_row, suppliers};
 use super::indexed::{IndexedTerm, has_all, is_value, predicate};
 use super::source::{relation_of, table_source};
 use crate::comparison::comparable;
-use crate::explain;
+use crate::explain_output;
 use crate::index_path::{BitmapChoice, BitmapMatch};
 use crate::layout::Layout;
 use crate::node::*;
@@ -174,11 +174,12 @@ pub(super) fn create_bitmap_scan(
         conditions.push(BitmapCondition { column: choice.columns[found.column].clone(), strategy: found.strategy, value });
     }
     let compiled = planner.compile_all(filter, &layout)?;
-    let (shown, kinds) = (explain::named(&source.name, &source.alias), source.kinds.clone());
+    let kinds = source.kinds.clone();
+    let alias = source.alias.clone();
     let name = choice.index.name.clone();
     let op = Op::BitmapScan(Arc::new(BitmapScanNode { source, name, tree, conditions, filter: compiled }));
     let mut node = planner.node(op, kinds, estimate);
-    planner.detail(&mut node, "on", || shown);
+    explain_output::scanned(planner, &mut node, Some(relation.namespace), Some(&relation.name), &alias);
     let is_found = |c: &&Expr| choice.matches.iter().any(|m| melba_tree::equal(&m.shown, c));
     let others: Vec<Expr> = filter.iter().filter(|c| !is_found(c)).cloned().collect();
     let conditions: Vec<Expr> = choice.matches.iter().map(|m| m.shown.clone()).collect();
@@ -188,5 +189,5 @@ pub(super) fn create_bitmap_scan(
     if !others.is_empty() {
         planner.detail(&mut node, "Filter", || planner.show_all(&others));
     }
-    Ok(Stage { node, layout })
+    Ok(explain_output::scan_stage(planner, node, layout))
 }

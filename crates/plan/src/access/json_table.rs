@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use melba_types::{Datum, DbError, Result};
 
-use crate::explain;
+use crate::explain_output;
 use crate::layout::Layout;
 use crate::node::{Estimate, JsonTableNode, JsonTableStep, Op};
 use crate::planner::{Planner, Stage};
@@ -33,10 +33,9 @@ pub fn create_json_table(planner: &mut Planner<'_>, entry: usize, estimate: Esti
     })?;
     let kinds = planner.kinds_of(&described.columns);
     let width = kinds.len();
-    let shown = explain::named("\"json_table\"", if *described.name == *"json_table" { "" } else { &described.name });
     let mut node = planner.node(Op::JsonTable(Arc::new(node)), kinds, estimate);
-    planner.detail(&mut node, "on", || shown);
-    Ok(Stage { node, layout: Layout::of(entry, width) })
+    explain_output::scanned(planner, &mut node, None, Some("json_table"), &described.name);
+    Ok(explain_output::scan_stage(planner, node, Layout::of(entry, width)))
 }
 
 /// Appends a path and those in it, and returns its number.

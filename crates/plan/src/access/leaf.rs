@@ -11,6 +11,7 @@ use super::gin::create_bitmap_scan;
 use super::source::ScanColumns;
 use super::{ctid, files, foreign, json_table, members, source, zone};
 use crate::Synthesized;
+use crate::explain_output;
 use crate::failure::may_fail;
 use crate::index_path::{ArmChoice, BoundChoice, IndexChoice, Match, RangeChoice};
 use crate::layout::{Layout, column};
@@ -19,12 +20,15 @@ use crate::path::{Access, LeafPath};
 use crate::planner::{Planner, Stage};
 use crate::row_range::RowIdEnd;
 use crate::zone_filter::ZoneForm;
-use crate::{explain, needed, stage};
+use crate::{needed, stage};
 use melba_analyze::function_columns;
 use melba_expression::Expression;
 use melba_expression::key::KeyPart;
 use melba_expression::{Call, Node, Routine, compile};
 use melba_tree::{Expr, OutputColumn, RangeFunction, RangeKind, RowExpr};
+
+/// What EXPLAIN calls a list of rows.
+const VALUES_NAME: &str = "*VALUES*";
 
 /// Values by the columns that they are compared with.
 type ByColumn = [(usize, Expr)];
@@ -79,8 +83,9 @@ pub fn create_leaf(planner: &mut Planner<'_>, leaf: &LeafPath, estimate: Estimat
             let layout = Layout::of(entry, binding.kinds.len());
             let mut node = planner.node(op, binding.kinds, estimate);
             let alias = planner.level().entries[entry].name.clone();
-            planner.detail(&mut node, "on", || explain::named(&name, &alias));
-            finish_leaf(planner, entry, Stage { node, layout }, &leaf.filter)
+            explain_output::scanned(planner, &mut node, None, Some(&name), &alias);
+            let stage = explain_output::scan_stage(planner, node, layout);
+            finish_leaf(planner, entry, stage, &leaf.filter)
         }
         Access::Result => {
             let op = Op::Result(Arc::new(ResultNode { input: None, conditions: vec![] }));
@@ -156,7 +161,8 @@ fn create_table_scan(
         None => None,
     };
     let compiled = planner.compile_all(filter, &all)?;
-    let (shown, kinds) = (explain::named(&source.name, &source.alias), source.kinds.clone());
+    let kinds = source.kinds.clone();
+    let alias = source.alias.clone();
     let mut node = planner.node(
         Op::TableScan(Arc::new(TableScanNode {
             source,
@@ -173,14 +179,14 @@ fn create_table_scan(
         kinds,
         estimate,
     );
-    planner.detail(&mut node, "on", || shown);
+    explain_output::scanned(planner, &mut node, Some(relation.namespace), Some(&relation.name), &alias);
     if !decided.is_empty() {
         planner.detail(&mut node, "TID Cond", || planner.show_all(&decided));
     }
     if !filter.is_empty() {
         planner.detail(&mut node, "Filter", || planner.show_all(filter));
     }
-    Ok(Stage { node, layout })
+    Ok(explain_output::scan_stage(planner, node, layout))
 }
 
 /// The range of rows that a scan reads.
@@ -220,11 +226,12 @@ fn create_index_scan(
         arms.push(compile_arm(planner, arm)?);
     }
     let compiled = planner.compile_all(filter, &layout)?;
-    let (shown, kinds) = (explain::named(&source.name, &source.alias), source.kinds.clone());
+    let kinds = source.kinds.clone();
+    let alias = source.alias.clone();
     let covered = covered(planner, &source, choice);
     let op = Op::IndexScan(Arc::new(IndexScanNode { source, arms, reverse: choice.reverse, filter: compiled, covered }));
     let mut node = planner.node(op, kinds, estimate);
-    planner.detail(&mut node, "on", || shown);
+    explain_output::scanned(planner, &mut node, Some(relation.namespace), Some(&relation.name), &alias);
     if choice.arms.len() > 1 && !choice.decided.is_empty() {
         planner.detail(&mut node, "Index Cond", || planner.show_all(&choice.decided));
     } else {
@@ -235,7 +242,7 @@ fn create_index_scan(
     if !filter.is_empty() {
         planner.detail(&mut node, "Filter", || planner.show_all(filter));
     }
-    Ok(Stage { node, layout })
+    Ok(explain_output::scan_stage(planner, node, layout))
 }
 
 /// How the keys of the chosen index supply the source's columns, if they supply all of them.
@@ -323,7 +330,7 @@ fn create_system_scan(
         None => Vec::new(),
     };
     let alias = planner.level().entries[entry].name.clone();
-    let shown = explain::named(&relation.name, &alias);
+    let shown = alias.clone();
     let node = SystemScanNode {
         relation: relation.oid,
         name: relation.name.clone(),
@@ -337,11 +344,11 @@ fn create_system_scan(
         filter: compiled,
     };
     let mut node = planner.node(Op::SystemScan(Arc::new(node)), kinds, estimate);
-    planner.detail(&mut node, "on", || shown);
+    explain_output::scanned(planner, &mut node, Some(relation.namespace), Some(&relation.name), &shown);
     if !filter.is_empty() {
         planner.detail(&mut node, "Filter", || planner.show_all(filter));
     }
-    Ok(Stage { node, layout })
+    Ok(explain_output::scan_stage(planner, node, layout))
 }
 
 fn create_values(planner: &mut Planner<'_>, entry: usize, estimate: Estimate) -> Result<Stage> {
@@ -355,8 +362,9 @@ fn create_values(planner: &mut Planner<'_>, entry: usize, estimate: Estimate) ->
     }
     let columns = planner.level().entries[entry].columns.clone();
     let kinds = planner.kinds_of(&columns);
-    let node = planner.node(Op::Values(Arc::new(compiled)), kinds, estimate);
-    Ok(Stage { node, layout: Layout::of(entry, columns.len()) })
+    let mut node = planner.node(Op::Values(Arc::new(compiled)), kinds, estimate);
+    explain_output::scanned(planner, &mut node, None, None, VALUES_NAME);
+    Ok(explain_output::scan_stage(planner, node, Layout::of(entry, columns.len())))
 }
 
 fn create_function_scan(planner: &mut Planner<'_>, entry: usize, estimate: Estimate) -> Result<Stage> {
@@ -373,12 +381,13 @@ fn create_function_scan(planner: &mut Planner<'_>, entry: usize, estimate: Estim
     if ordinality {
         kinds.push(Kind::Int8);
     }
-    let name = match functions.first().map(|f| &f.expr) {
-        Some(Expr::Function(f)) => planner.catalog().function(f.function).map(|f| f.name.to_string()).unwrap_or_default(),
-        _ => described.name.to_string(),
+    let function = match functions.first().map(|f| &f.expr) {
+        Some(Expr::Function(f)) => planner.catalog().function(f.function).cloned(),
+        _ => None,
     };
+    let name = function.as_ref().map_or_else(|| described.name.to_string(), |f| f.name.to_string());
     let width = kinds.len();
-    let shown = explain::named(&name, &described.name);
+    let alias = described.name.clone();
     let node = FunctionScanNode {
         name,
         alias: described.name,
@@ -388,8 +397,17 @@ fn create_function_scan(planner: &mut Planner<'_>, entry: usize, estimate: Estim
         outputs: (0..width).collect(),
     };
     let mut node = planner.node(Op::FunctionScan(Arc::new(node)), kinds.into(), estimate);
-    planner.detail(&mut node, "on", || shown);
-    Ok(Stage { node, layout: Layout::of(entry, width) })
+    // PostgreSQL names no function where there are several.
+    let function = function.filter(|_| functions.len() == 1);
+    explain_output::scanned(
+        planner,
+        &mut node,
+        function.as_ref().map(|f| f.namespace),
+        function.as_ref().map(|f| &*f.name),
+        &alias,
+    );
+    explain_output::function_calls(planner, &mut node, &functions);
+    Ok(explain_output::scan_stage(planner, node, Layout::of(entry, width)))
 }
 
 /// The rows that a trigger's statement has changed are returned like those of a function.
@@ -403,7 +421,7 @@ fn create_transition_scan(planner: &mut Planner<'_>, entry: usize, estimate: Est
     let source = SetSource::Transition(name.clone());
     let call = SetCall { source, kinds: kinds.to_vec(), types, spread: true, row: None };
     let width = kinds.len();
-    let shown = explain::named(&name, &described.name);
+    let alias = described.name.clone();
     let node = FunctionScanNode {
         name: name.to_string(),
         alias: described.name,
@@ -413,8 +431,8 @@ fn create_transition_scan(planner: &mut Planner<'_>, entry: usize, estimate: Est
         outputs: (0..width).collect(),
     };
     let mut node = planner.node(Op::FunctionScan(Arc::new(node)), kinds, estimate);
-    planner.detail(&mut node, "on", || shown);
-    Ok(Stage { node, layout: Layout::of(entry, width) })
+    explain_output::scanned(planner, &mut node, None, Some(&name), &alias);
+    Ok(explain_output::scan_stage(planner, node, Layout::of(entry, width)))
 }
 
 fn set_call(planner: &mut Planner<'_>, function: &RangeFunction, layout: &Layout) -> Result<SetCall> {

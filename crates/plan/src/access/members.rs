@@ -12,6 +12,7 @@ use melba_engine::RelationLockMode;
 use melba_types::{Datum, DbError, Kind, Oid, Result};
 
 use super::{prune, source};
+use crate::explain_output;
 use crate::layout::Layout;
 use crate::member::Member;
 use crate::node::*;
@@ -114,6 +115,8 @@ fn as_member<T>(
     let own = RangeEntry {
         kind: RangeKind::Relation { oid: member.relation.oid, inherit: false, sample: None },
         name: member.alias.clone().unwrap_or_else(|| old.name.clone()),
+        // Expressions are shown with that name.
+        alias: member.alias.clone().or_else(|| old.alias.clone()),
         columns: relation_columns(&member.relation),
         security: Vec::new(),
         ..old.clone()
@@ -230,7 +233,7 @@ pub fn create_family(planner: &mut Planner<'_>, entry: usize, family: &FamilyPat
         return Ok(Stage { node: planner.node(op, kinds, estimate), layout });
     }
     let node = planner.node(Op::Append(Arc::new(AppendNode { inputs, pruning })), kinds, estimate);
-    Ok(Stage { node, layout })
+    Ok(explain_output::scan_stage(planner, node, layout))
 }
 
 /// A member's rows with the parent's columns in the parent's order.
