@@ -43,7 +43,7 @@ pub fn target_relation<'p>(
     let relation = open_target(analyzer, name)?;
     let shown = &relation.name;
     if command == Command::Merge {
-        super::rewrite::refuse_merge(analyzer.cx(), &relation)?;
+        super::updatable::refuse_merge(analyzer.cx(), &relation)?;
     }
     match relation.kind {
         RelationKind::Sequence => return Err(err!(WRONG_OBJECT_TYPE, "cannot change sequence \"{shown}\"")),
@@ -79,7 +79,7 @@ fn remains_target(analyzer: &Analyzer<'_, '_>, view: &Relation, commands: &[Comm
     let has_rules = |event| !rules_for(cx.catalog, view.oid, event, cx.session.is_replica()).is_empty();
     analyzer.is_action()
         || super::updatable::has_triggers(cx, view, commands)
-        || commands.iter().filter_map(|command| super::rewrite::event_of(*command)).any(has_rules)
+        || commands.iter().filter_map(|command| super::trigger::event_of(*command)).any(has_rules)
 }
 
 /// Makes a view the target whose triggers or rules change something. As existing rows, they see the view's rows.
@@ -108,7 +108,9 @@ pub fn require(analyzer: &mut Analyzer<'_, '_>, command: Command) {
         Command::Insert => required.insert = true,
         Command::Update => required.update = true,
         Command::Delete => required.delete = true,
-        Command::Merge | Command::Select => {}
+        // DO NOTHING.
+        Command::Select => required.select = true,
+        Command::Merge => {}
     }
 }
 
@@ -417,9 +419,32 @@ pub fn check_updatable(relation: &Relation, index: usize, is_default: bool) -> R
 /// The value of a column of the target to which an INSERT assigns nothing.
 pub fn inserted_default(analyzer: &mut Analyzer<'_, '_>, relation: &Arc<Relation>, index: usize) -> Result<Option<Expr>> {
     match default_by_view(analyzer, relation, index)? {
-        Some(default) => Ok(Some(default)),
+        Some(default) => {
+            // It is a value as any other.
+            check_assignable(relation, index, false, Overriding::System)?;
+            Ok(Some(default))
+        }
         None => expression::column_default(analyzer.cx(), relation, index),
     }
+}
+
+/// 428C9 for a column to which only DEFAULT may be assigned.
+pub fn check_assignable(relation: &Relation, index: usize, is_default: bool, overriding: Overriding) -> Result<()> {
+    let c = &relation.columns[index];
+    let name = &c.name;
+    if is_default {
+        return Ok(());
+    }
+    let refused = err!(GENERATED_ALWAYS, "cannot insert a non-DEFAULT value into column \"{name}\"");
+    if c.generated != 0 {
+        return Err(refused.detail(format!("Column \"{name}\" is a generated column.")));
+    }
+    if c.identity == b'a' && overriding == Overriding::None {
+        return Err(refused
+            .detail(format!("Column \"{name}\" is an identity column defined as GENERATED ALWAYS."))
+            .hint("Use OVERRIDING SYSTEM VALUE to override."));
+    }
+    Ok(())
 }
 
 /// The default that a view has for a column of the table, as an expression of its type.

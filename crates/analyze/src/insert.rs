@@ -246,14 +246,19 @@ fn insert_values<'p>(
         let mut out = Vec::with_capacity(row.len());
         for (e, column) in row.into_iter().zip(columns) {
             let is_default = matches!(e, Expr::Default { .. });
-            check_assignable(relation, column.index, is_default, overriding)?;
+            assignment::check_assignable(relation, column.index, is_default, overriding)?;
             let plain = Assigned { index: column.index, name: column.name, indirection: &[], location: column.location };
             let e = match is_default || column.indirection.is_empty() {
                 true => assignment::assigned_expression(analyzer, e, relation, &plain, None, true)?,
                 // As the part's type; all rows have the same one.
                 false => assigned_part(assignment::assigned_expression(analyzer, e, relation, column, None, true)?),
             };
+            let described = &relation.columns[column.index];
             out.push(match e {
+                // The column gets its own default beside this one, which must not take another number from the sequence.
+                Expr::Default { .. } if overriding == Overriding::User && described.identity != 0 => {
+                    Expr::null(described.ty, described.typmod, described.collation)
+                }
                 Expr::Default { .. } => assignment::default_or_null(analyzer, relation, column.index)?,
                 e => e,
             });
@@ -284,25 +289,6 @@ fn insert_values<'p>(
     Ok((entry, targets))
 }
 
-/// 428C9 for a column to which only DEFAULT may be assigned.
-pub fn check_assignable(relation: &Relation, index: usize, is_default: bool, overriding: Overriding) -> Result<()> {
-    let c = &relation.columns[index];
-    let name = &c.name;
-    if is_default {
-        return Ok(());
-    }
-    let refused = err!(GENERATED_ALWAYS, "cannot insert a non-DEFAULT value into column \"{name}\"");
-    if c.generated != 0 {
-        return Err(refused.detail(format!("Column \"{name}\" is a generated column.")));
-    }
-    if c.identity == b'a' && overriding == Overriding::None {
-        return Err(refused
-            .detail(format!("Column \"{name}\" is an identity column defined as GENERATED ALWAYS."))
-            .hint("Use OVERRIDING SYSTEM VALUE to override."));
-    }
-    Ok(())
-}
-
 /// Adds defaults, checks generated and identity columns, orders targets by column.
 pub fn complete_insert(
     analyzer: &mut Analyzer<'_, '_>,
@@ -328,7 +314,7 @@ pub fn complete_insert(
             Some(t) if matches!(t.expr, Expr::Default { .. }) => None,
             Some(t) => {
                 if !from_values {
-                    check_assignable(relation, index, false, overriding)?;
+                    assignment::check_assignable(relation, index, false, overriding)?;
                 }
                 Some(t)
             }

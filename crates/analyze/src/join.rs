@@ -211,15 +211,16 @@ fn finish_join<'p>(
         ..RangeEntry::default()
     });
     let ns_columns: Arc<[NsColumn]> = ns_columns.into();
-    if alias.is_some() {
-        namespace.clear();
-    } else {
-        namespace.iter_mut().for_each(|i| i.columns_visible = false);
-    }
     if let Some(using_alias) = using_alias {
         let item = using_alias_item(using_alias, entry, &using_names, &ns_columns);
         items::check_name_conflicts(analyzer, &namespace, std::slice::from_ref(&item))?;
         namespace.push(item);
+    }
+    // An alias of the whole join hides the names in it, that of USING too.
+    if alias.is_some() {
+        namespace.clear();
+    } else {
+        namespace.iter_mut().for_each(|i| i.columns_visible = false);
     }
     let mut own = NsItem::new(entry, name);
     own.columns = Some(ns_columns);

@@ -103,7 +103,10 @@ fn lock_query(query: &mut Query, strength: LockStrength, wait: LockWait) {
         let range = &mut query.range_table[entry];
         match &mut range.kind {
             RangeKind::Relation { .. } => range.required.update = true,
-            RangeKind::Subquery { query, .. } => lock_query(query, strength, wait),
+            RangeKind::Subquery { query, view } => {
+                range.required.update |= view.is_valid();
+                lock_query(query, strength, wait);
+            }
             _ => continue,
         }
         add_lock(query, entry, strength, wait);

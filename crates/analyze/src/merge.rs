@@ -58,7 +58,7 @@ pub fn merge_statement<'p>(analyzer: &mut Analyzer<'_, 'p>, s: &'p pb::MergeStmt
             _ => Overriding::None,
         };
         let command = command_of(clause);
-        command.into_iter().for_each(|command| assignment::require(analyzer, command));
+        assignment::require(analyzer, command.unwrap_or(Command::Select));
         let (command, targets) = match command {
             Some(Command::Insert) => {
                 let targets = inserted_row(analyzer, &relation, clause)?;

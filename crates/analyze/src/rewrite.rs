@@ -17,7 +17,8 @@ use super::context::Context;
 use super::rewrite_action::ActionRewrite;
 use super::rule::{RuleAction, stored_rule};
 use super::rule_rows::{EventRows, expand_joins, with_source};
-use super::trigger::trigger_event_of;
+use super::trigger::{event_of, trigger_event_of};
+use super::updatable::refuse_merge;
 use super::view_target::not_updatable;
 use melba_tree::*;
 
@@ -48,16 +49,6 @@ struct Produced {
     source: Source,
 }
 
-/// The rules' event of a command, one of `rule_events`.
-pub fn event_of(command: Command) -> Option<u8> {
-    match command {
-        Command::Insert => Some(rule_events::INSERT),
-        Command::Update => Some(rule_events::UPDATE),
-        Command::Delete => Some(rule_events::DELETE),
-        Command::Merge | Command::Select => None,
-    }
-}
-
 /// Rewrites a statement by the rules of the relations that it changes; `None`: none apply.
 ///
 /// # Errors
@@ -80,17 +71,6 @@ pub fn apply_rules(cx: &Context<'_>, query: &Query) -> Result<Option<Rewritten>>
     let not_one = not_one(&produced);
     let steps = produced.into_iter().map(|p| p.step).collect();
     Ok(Some(Rewritten { steps, counted, not_one, relations: rewriter.applied }))
-}
-
-/// # Errors
-/// 0A000 for MERGE into a relation with rules.
-pub fn refuse_merge(cx: &Context<'_>, relation: &Relation) -> Result<()> {
-    let events = [rule_events::INSERT, rule_events::UPDATE, rule_events::DELETE];
-    if events.into_iter().all(|event| rules_for(cx, relation.oid, event).is_empty()) {
-        return Ok(());
-    }
-    Err(err!(FEATURE_NOT_SUPPORTED, "cannot execute MERGE on relation \"{}\"", relation.name)
-        .detail("MERGE is not supported for relations with rules."))
 }
 
 fn rules_for<'a>(cx: &Context<'a>, relation: Oid, event: u8) -> Vec<&'a Arc<RewriteRule>> {

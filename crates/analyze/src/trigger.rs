@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_catalog::trigger_events::{BEFORE, DELETE, INSERT, ROW, UPDATE};
-use melba_catalog::{Relation, Trigger};
+use melba_catalog::{Relation, Trigger, rule_events};
 use melba_types::{DbError, Result, bail, err};
 use pg_query::protobuf as pb;
 
@@ -102,6 +102,16 @@ fn check(var: &Var, table: &Relation, events: i16) -> Result<()> {
             Some(column) => Err(generated().detail(format!("Column \"{}\" is a generated column.", column.name))),
             None => Ok(()),
         },
+    }
+}
+
+/// The rules' event of a command, one of `rule_events`.
+pub fn event_of(command: Command) -> Option<u8> {
+    match command {
+        Command::Insert => Some(rule_events::INSERT),
+        Command::Update => Some(rule_events::UPDATE),
+        Command::Delete => Some(rule_events::DELETE),
+        Command::Merge | Command::Select => None,
     }
 }
 

@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use melba_catalog::foreign::require_handler;
-use melba_catalog::rules::rules_of;
+use melba_catalog::rules::{rules_for, rules_of};
 use melba_catalog::{Relation, RelationKind, rule_events, trigger_events};
-use melba_types::{DbError, Oid, Result, err};
+use melba_types::{DbError, Oid, Result, err, limits};
 
 use super::context::Context;
 use super::scope::{Blocked, Layer};
-use super::trigger::trigger_event_of;
+use super::trigger::{event_of, trigger_event_of};
 use melba_tree::*;
 
 /// A view as its table's rows.
 pub struct Updatable {
-    /// It may be a view, whose triggers change its rows.
+    /// It may be a view, whose triggers or rules change its rows.
     pub table: Arc<Relation>,
     /// The expressions of the view's columns, the table being entry 0.
     pub columns: Vec<Expr>,
@@ -26,7 +26,7 @@ pub struct Updatable {
 pub enum NotUpdatable {
     /// The content of this view, or of one in it.
     Because(Arc<Relation>, &'static str),
-    /// Rules of a view in it would do it.
+    /// Rules of a view in it would do a part of it.
     Rules,
     Failed(DbError),
 }
@@ -75,10 +75,8 @@ impl Updatable {
             },
             RangeKind::Subquery { view: oid, .. } => {
                 let Some(inner) = cx.catalog.relation(*oid) else { return Err(because(SINGLE)) };
-                if !rules_of(cx.catalog, inner.oid).is_empty() {
-                    return Err(NotUpdatable::Rules);
-                }
-                match !commands.is_empty() && has_triggers(cx, inner, commands) {
+                let by_rules = has_rules(cx, inner, commands)?;
+                match by_rules || !commands.is_empty() && has_triggers(cx, inner, commands) {
                     true => (inner.clone(), None),
                     false => {
                         let inner = Updatable::of(cx, inner, false, commands)?;
@@ -142,6 +140,30 @@ pub fn unchangeable(cx: &Context<'_>, table: &Relation, command: Command) -> DbE
     err!(FEATURE_NOT_SUPPORTED, "cannot {doing} foreign table \"{}\"", table.name)
 }
 
+/// # Errors
+/// 0A000 for MERGE into a relation with rules.
+pub fn refuse_merge(cx: &Context<'_>, relation: &Relation) -> Result<()> {
+    let events = [rule_events::INSERT, rule_events::UPDATE, rule_events::DELETE];
+    if events.into_iter().all(|event| rules_for(cx.catalog, relation.oid, event, cx.session.is_replica()).is_empty()) {
+        return Ok(());
+    }
+    Err(err!(FEATURE_NOT_SUPPORTED, "cannot execute MERGE on relation \"{}\"", relation.name)
+        .detail("MERGE is not supported for relations with rules."))
+}
+
+/// Whether a view's rules do what commands say. MERGE is refused where any does.
+fn has_rules(cx: &Context<'_>, view: &Relation, commands: &[Command]) -> Result<bool, NotUpdatable> {
+    let mut found = false;
+    for event in commands.iter().filter_map(|command| event_of(*command)) {
+        let rules = rules_for(cx.catalog, view.oid, event, cx.session.is_replica());
+        if !rules.is_empty() && !rules.iter().any(|rule| rule.replaces()) {
+            return Err(NotUpdatable::Rules);
+        }
+        found |= !rules.is_empty();
+    }
+    Ok(found)
+}
+
 /// Whether a view's triggers do all that commands say.
 pub fn has_triggers(cx: &Context<'_>, view: &Relation, commands: &[Command]) -> bool {
     commands.iter().all(|command| cx.catalog.has_instead_trigger(view, trigger_event_of(*command)))
@@ -163,10 +185,16 @@ pub fn refused_check_option(cx: &Context<'_>, view: &Arc<Relation>, query: &Quer
 
 /// The result of pg_relation_is_updatable: bits of command numbers. `column`: as far as this one can be assigned to, by its index.
 pub fn updatable_events(cx: &Context<'_>, relation: Oid, with_triggers: bool, column: Option<usize>) -> Result<i32> {
+    let columns = column.map(|at| vec![at]);
+    cx.catalog.relation(relation).map_or(Ok(0), |relation| events_of(cx, relation, with_triggers, columns.as_deref()))
+}
+
+/// `columns`: as far as these can be assigned to.
+fn events_of(cx: &Context<'_>, relation: &Arc<Relation>, with_triggers: bool, columns: Option<&[usize]>) -> Result<i32> {
     const UPDATE: i32 = 1 << 2;
     const INSERT: i32 = 1 << 3;
     const DELETE: i32 = 1 << 4;
-    let Some(relation) = cx.catalog.relation(relation) else { return Ok(0) };
+    limits::check_stack()?;
     if matches!(relation.kind, RelationKind::Table | RelationKind::PartitionedTable) {
         return Ok(UPDATE | INSERT | DELETE);
     }
@@ -184,18 +212,28 @@ pub fn updatable_events(cx: &Context<'_>, relation: Oid, with_triggers: bool, co
     let triggers = [(trigger_events::UPDATE, UPDATE), (trigger_events::INSERT, INSERT), (trigger_events::DELETE, DELETE)];
     let by_trigger = |all, (event, bit)| if cx.catalog.has_instead_trigger(relation, event) { all | bit } else { all };
     let by_others = if with_triggers { triggers.into_iter().fold(by_rules, by_trigger) } else { by_rules };
-    let found = match Updatable::of(cx, relation, false, &[]) {
-        Ok(found) if found.table.foreign.is_some() => return Ok(by_others),
-        Ok(found) => found,
-        Err(NotUpdatable::Because(..) | NotUpdatable::Rules) => return Ok(by_others),
-        Err(NotUpdatable::Failed(e)) => return Err(e),
-    };
-    let is_assignable = |c: &Result<usize, Blocked>| c.is_ok();
-    let assigns = match column {
-        Some(at) => found.layers[0].columns.get(at).is_some_and(is_assignable),
-        None => found.layers[0].columns.iter().any(is_assignable),
-    };
-    Ok(by_others | if assigns { UPDATE | INSERT | DELETE } else { DELETE })
+    let query = super::expression::analyze_view(cx, relation)?;
+    let Some((entry, table)) = single_table(cx, &query) else { return Ok(by_others) };
+    let targets = query.targets.iter().filter(|t| !t.junk).enumerate();
+    let asked = targets.filter(|(at, _)| columns.is_none_or(|columns| columns.contains(at)));
+    let below: Vec<usize> = asked.filter_map(|(_, target)| assignable(&target.expr, entry, None).ok()?.ok()).collect();
+    let own = if below.is_empty() { DELETE } else { UPDATE | INSERT | DELETE };
+    // What is below may be a view that does less.
+    Ok(by_others | own & events_of(cx, table, with_triggers, Some(&below))?)
+}
+
+/// The table or view whose rows a view's query shows, and its entry; `None`: the query is more than that.
+fn single_table<'a>(cx: &Context<'a>, query: &Query) -> Option<(usize, &'a Arc<Relation>)> {
+    if forbidden_clause(query).is_some() {
+        return None;
+    }
+    let [FromItem::Range(entry)] = query.from[..] else { return None };
+    match &query.range_table[entry].kind {
+        RangeKind::Relation { sample: None, oid, .. } | RangeKind::Subquery { view: oid, .. } => {
+            cx.catalog.relation(*oid).map(|table| (entry, table))
+        }
+        _ => None,
+    }
 }
 
 /// An expression of a view's query over the table under it, as entry 0; `columns`: the expressions of the view in it.

@@ -35,11 +35,16 @@ pub fn open_view<'p>(
             let refused = commands.iter().find(lacks).copied().unwrap_or(command);
             return Err(not_updatable(&view, refused, command == Command::Merge).detail(reason));
         }
-        Err(NotUpdatable::Rules) => return Err(DbError::unsupported("changing a view over a view with rules")),
+        Err(NotUpdatable::Rules) => {
+            return Err(DbError::unsupported("changing a view over a view that has conditional rules or DO ALSO rules only"));
+        }
         Err(NotUpdatable::Failed(e)) => return Err(e),
     };
     if found.table.foreign.is_some() {
         return Err(unchangeable(analyzer.cx(), &found.table, command));
+    }
+    if command == Command::Merge && found.table.kind == RelationKind::View {
+        super::updatable::refuse_merge(analyzer.cx(), &found.table)?;
     }
     refuse_triggers(analyzer.cx(), &found, command, commands)?;
     let Updatable { table, columns: merged, mut layers } = found;

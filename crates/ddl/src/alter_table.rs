@@ -4,7 +4,7 @@ use melba_catalog::{Column, ObjectAddress, Persistence, Relation, classes};
 use melba_definition::context::Ddl;
 use melba_definition::words::check_kind;
 use melba_engine::RelationLockMode;
-use melba_parse::nodes::inner;
+use melba_parse::nodes::{inner, strings};
 use melba_relation::constraint::add_to_table::add_constraint_everywhere;
 use melba_relation::constraint::alter::alter_constraint;
 use melba_relation::constraint::children::{drop_constraint_from_children, refuse_inherited_constraint};
@@ -31,6 +31,7 @@ use melba_relation::table::typed::{cascades, check_typed, clear_table_type, set_
 use melba_relation::trigger::enable_triggers;
 use melba_relation::view::check_checkable;
 use melba_types::{DbError, Oid, Result, Severity, SqlState};
+use pg_query::NodeRef;
 use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{AlterTableCmd, AlterTableStmt, AlterTableType as At, ConstrType, DropBehavior};
 
@@ -60,9 +61,18 @@ pub fn alter_table(ddl: &Ddl<'_>, s: &AlterTableStmt) -> Result<()> {
         None => Vec::new(),
     };
     tables.insert(0, relation.oid);
-    // As PostgreSQL: drops first, then types, then the rest.
-    commands.sort_by_key(|c| pass(c));
     let is_type = |c: &&AlterTableCmd| c.subtype() == At::AtAlterColumnType;
+    // As PostgreSQL: drops first, then types, then the rest.
+    let computes_from = |name: &str| commands.iter().any(|c| is_type(c) && uses_column(c, name));
+    let late: Vec<&str> = commands
+        .iter()
+        .filter(|c| c.subtype() == At::AtDropColumn)
+        .map(|c| c.name.as_str())
+        .filter(|name| computes_from(name))
+        .collect();
+    // A column from which USING computes is dropped once it has.
+    commands
+        .sort_by_key(|c| if c.subtype() == At::AtDropColumn && late.contains(&c.name.as_str()) { (1, 1) } else { (pass(c), 0) });
     let first = commands.iter().position(is_type).unwrap_or(commands.len());
     let (before, rest) = commands.split_at(first);
     let (types, after) = rest.split_at(rest.iter().filter(|c| is_type(c)).count());
@@ -250,6 +260,16 @@ fn lock_mode(c: &AlterTableCmd) -> RelationLockMode {
     }
 }
 
+/// Whether the USING of ALTER COLUMN TYPE names a column.
+fn uses_column(c: &AlterTableCmd, name: &str) -> bool {
+    let Some(N::ColumnDef(def)) = c.def.as_deref().and_then(|def| def.node.as_ref()) else { return false };
+    let Some(using) = def.raw_default.as_deref().and_then(|node| node.node.as_ref()) else { return false };
+    using.nodes().into_iter().any(|(node, ..)| match node {
+        NodeRef::ColumnRef(column) => strings(&column.fields).last() == Some(&name),
+        _ => false,
+    })
+}
+
 /// The pass PostgreSQL runs a subcommand in.
 fn pass(command: &AlterTableCmd) -> u8 {
     match command.subtype() {
@@ -257,8 +277,8 @@ fn pass(command: &AlterTableCmd) -> u8 {
         At::AtColumnDefault if command.def.is_none() => 0,
         At::AtDropColumn | At::AtDropConstraint | At::AtDropNotNull | At::AtDropExpression | At::AtDropIdentity => 0,
         At::AtAlterColumnType => 1,
-        At::AtSetExpression => 2,
-        At::AtAddColumn => 3,
+        At::AtAddColumn => 2,
+        At::AtSetExpression => 3,
         At::AtColumnDefault | At::AtSetNotNull | At::AtAddIdentity | At::AtSetIdentity => 4,
         At::AtAddConstraint => 6,
         _ => 5,

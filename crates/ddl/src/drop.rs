@@ -1,6 +1,6 @@
 //! DROP: finds the named objects, and drops each; `dependents` finds the others.
 
-use melba_catalog::{ObjectAddress, Relation, RelationKind, classes};
+use melba_catalog::{ObjectAddress, Persistence, Relation, RelationKind, classes};
 use melba_definition::context::Ddl;
 use melba_definition::naming::range_var;
 use melba_definition::words::relation_word;
@@ -65,7 +65,8 @@ fn lock_table_of_index(ddl: &Ddl<'_>, s: &DropStmt, object: &Node) -> Result<()>
 
 fn refuse_concurrently(ddl: &Ddl<'_>, s: &DropStmt, index: Oid) -> Result<()> {
     match ddl.catalog().relation(index) {
-        Some(r) if s.concurrent && r.kind == RelationKind::PartitionedIndex => {
+        // Nobody else uses a temporary one.
+        Some(r) if s.concurrent && r.kind == RelationKind::PartitionedIndex && r.persistence != Persistence::Temporary => {
             Err(err!(FEATURE_NOT_SUPPORTED, "cannot drop partitioned index \"{}\" concurrently", r.name))
         }
         _ => Ok(()),

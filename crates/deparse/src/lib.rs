@@ -54,6 +54,8 @@ struct Printer<'a> {
     routine: Option<&'a RoutineScope>,
     /// The next query's column names are not visible.
     hide_names: bool,
+    /// The names of the next query's columns, where they are not its own: those of a view.
+    result_names: Option<Arc<[Arc<str>]>>,
     masked: Masked,
 }
 
@@ -90,6 +92,7 @@ struct PrintLevel<'a> {
     query: &'a Query,
     names: Vec<Arc<str>>,
     hide_names: bool,
+    result_names: Option<Arc<[Arc<str>]>>,
 }
 
 /// The stored form of an expression over a table's columns.
@@ -112,8 +115,11 @@ fn expression_of<'a>(mut printer: Printer<'a>, expr: &'a Expr, relation: Option<
             };
             let over = Query { range_table: vec![entry], ..Query::new(Command::Select) };
             let names = vec![table.name.clone()];
-            let mut within =
-                Printer { out: String::new(), levels: vec![PrintLevel { query: &over, names, hide_names: false }], ..printer };
+            let mut within = Printer {
+                out: String::new(),
+                levels: vec![PrintLevel { query: &over, names, hide_names: false, result_names: None }],
+                ..printer
+            };
             within.expr(expr, false);
             within.out
         }
@@ -151,7 +157,7 @@ pub fn shown_trigger_condition(cx: &Context<'_>, condition: &Expr, over: &Query,
 
 fn condition_over<'a>(mut printer: Printer<'a>, condition: &'a Expr, over: &'a Query) -> String {
     let names = over.range_table.iter().map(|e| e.name.clone()).collect();
-    printer.levels.push(PrintLevel { query: over, names, hide_names: false });
+    printer.levels.push(PrintLevel { query: over, names, hide_names: false, result_names: None });
     printer.qualify = true;
     printer.expr(condition, false);
     printer.out
@@ -179,7 +185,7 @@ fn in_plan<'a>(mut printer: Printer<'a>, levels: &'a [Query], qualify: bool, pri
     printer.backslashes = Backslashes::shown_to(printer.session);
     for query in levels {
         let names = printer.entry_names(query);
-        printer.levels.push(PrintLevel { query, names, hide_names: false });
+        printer.levels.push(PrintLevel { query, names, hide_names: false, result_names: None });
     }
     printer.qualify = qualify;
     print(&mut printer);
@@ -234,6 +240,7 @@ fn masked_tree(query: &Query, has_literals: bool) -> String {
 /// A view's query as pg_get_viewdef shows it.
 pub fn shown_query(cx: &Context<'_>, query: &Query, pretty: bool) -> String {
     let mut printer = Printer::shown(cx, pretty);
+    printer.result_names = Some(query.targets.iter().filter(|t| !t.junk).map(|t| t.name.clone()).collect());
     printer.query(query);
     printer.out.push(';');
     printer.out
@@ -291,6 +298,7 @@ impl<'a> Printer<'a> {
             qualify: false,
             routine: None,
             hide_names: false,
+            result_names: None,
             masked: Masked::Nothing,
         }
     }

@@ -15,7 +15,8 @@ impl<'a> Printer<'a> {
         let entries = query.range_table.iter().filter(|e| !matches!(e.kind, RangeKind::Result)).count();
         self.qualify = !self.levels.is_empty() || entries != 1 || self.routine.is_some();
         let hide_names = std::mem::take(&mut self.hide_names);
-        self.levels.push(PrintLevel { query, names, hide_names });
+        let result_names = self.result_names.take();
+        self.levels.push(PrintLevel { query, names, hide_names, result_names });
         self.ctes(query);
         match query.command {
             Command::Select => self.select(query),
@@ -136,7 +137,10 @@ impl<'a> Printer<'a> {
 
     fn select(&mut self, query: &'a Query) {
         match &query.set_operation {
-            Some(tree) => self.set_tree(tree, query),
+            Some(tree) => {
+                let hide_names = self.levels.last().is_some_and(|level| level.hide_names);
+                self.set_tree(tree, query, hide_names);
+            }
             None => self.basic_select(query),
         }
         if !query.order_by.is_empty() {
@@ -174,7 +178,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    fn set_tree(&mut self, tree: &'a SetTree, query: &'a Query) {
+    fn set_tree(&mut self, tree: &'a SetTree, query: &'a Query, hide_names: bool) {
         let parens = |input: &SetInput, left: bool| match input {
             SetInput::Leaf(entry) => match &query.range_table[*entry].kind {
                 RangeKind::Subquery { query, .. } => {
@@ -195,10 +199,10 @@ impl<'a> Printer<'a> {
         if left_parens && is_tree(&tree.left) {
             self.put("(");
             self.keyword("", INDENT_STANDARD, 0, 0);
-            self.set_input(&tree.left, false, query);
+            self.set_input(&tree.left, false, query, hide_names);
             self.keyword(") ", -INDENT_STANDARD, 0, 0);
         } else {
-            self.set_input(&tree.left, left_parens, query);
+            self.set_input(&tree.left, left_parens, query, hide_names);
             self.keyword("", 0, 0, 0);
         }
         self.put(match tree.operation {
@@ -213,16 +217,17 @@ impl<'a> Printer<'a> {
         if right_parens && is_tree(&tree.right) {
             self.put("(");
             self.keyword("", INDENT_STANDARD, 0, 0);
-            self.set_input(&tree.right, false, query);
+            self.set_input(&tree.right, false, query, true);
             self.indent -= INDENT_STANDARD;
             self.keyword(")", 0, 0, 0);
         } else {
             self.keyword("", 0, 0, 0);
-            self.set_input(&tree.right, right_parens, query);
+            self.set_input(&tree.right, right_parens, query, true);
         }
     }
 
-    fn set_input(&mut self, input: &'a SetInput, parens: bool, query: &'a Query) {
+    /// `hide_names`: the result has the names of another input.
+    fn set_input(&mut self, input: &'a SetInput, parens: bool, query: &'a Query, hide_names: bool) {
         if parens {
             self.put("(");
         }
@@ -230,11 +235,13 @@ impl<'a> Printer<'a> {
             SetInput::Leaf(entry) => {
                 if let RangeKind::Subquery { query, .. } = &query.range_table[*entry].kind {
                     let saved = self.indent;
+                    self.hide_names = hide_names;
+                    self.result_names = self.levels.last().and_then(|level| level.result_names.clone());
                     self.query(query);
                     self.indent = saved;
                 }
             }
-            SetInput::Tree(tree) => self.set_tree(tree, query),
+            SetInput::Tree(tree) => self.set_tree(tree, query, hide_names),
         }
         if parens {
             self.put(")");
@@ -329,9 +336,11 @@ impl<'a> Printer<'a> {
                         p.levels.last().is_some_and(|l| l.hide_names).then(|| "?column?".into())
                     }
                 };
-                if own_name.as_deref() != Some(&*target.name) {
+                let names = p.levels.last().and_then(|level| level.result_names.clone());
+                let name = names.and_then(|names| names.get(i).cloned()).unwrap_or_else(|| target.name.clone());
+                if own_name.as_deref() != Some(&*name) {
                     p.put(" AS ");
-                    p.ident(&target.name);
+                    p.ident(&name);
                 }
             });
             self.put_wrapped(&item, i == 0);

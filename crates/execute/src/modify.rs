@@ -441,7 +441,7 @@ impl ModifyOp {
         if self.node.target.routing.is_some() && !self.writer(place).accepts(ctx, &mut new)? {
             let node = self.node.clone();
             // It moves to another partition.
-            let shown = self.shown(ctx, place, old.clone())?;
+            let shown = self.shown(place, old.clone());
             self.set_moving(true);
             if !self.remove(ctx, place, id, &old, Some(&node.target.relation))? {
                 self.set_moving(false);
@@ -463,7 +463,7 @@ impl ModifyOp {
         }
         self.writer(place).update(ctx, id, &old, &mut new)?;
         self.gather_events(ctx, place)?;
-        let (old, new) = (self.shown(ctx, place, old)?, self.shown(ctx, place, new)?);
+        let (old, new) = (self.shown(place, old), self.shown(place, new));
         Ok(Some(Changed { old: version(old, true), new: version(new, false) }))
     }
 
@@ -471,7 +471,7 @@ impl ModifyOp {
         if !self.remove(ctx, place, id, &old, None)? {
             return Ok(None);
         }
-        let values = self.shown(ctx, place, old)?;
+        let values = self.shown(place, old);
         Ok(Some(Changed { old: Some(Version { values, id, table: place.source.relation, xmax: true }), new: None }))
     }
 
@@ -495,15 +495,13 @@ impl ModifyOp {
         self.gather_events(ctx, place).map(|()| true)
     }
 
-    /// A row of a member with the target's columns, virtual ones computed.
-    fn shown(&self, ctx: &ExecContext, place: &Place<'_>, mut row: Vec<Datum>) -> Result<Vec<Datum>> {
-        let (Some(at), Some(family)) = (place.member, &self.node.family) else { return Ok(row) };
-        let member = &family.members[at];
-        if self.node.returning.is_none() {
-            return Ok(Vec::new());
+    /// A row of a member with the target's columns.
+    fn shown(&self, place: &Place<'_>, row: Vec<Datum>) -> Vec<Datum> {
+        let (Some(at), Some(family)) = (place.member, &self.node.family) else { return row };
+        match self.node.returning.is_none() {
+            true => Vec::new(),
+            false => family.members[at].columns.up(row),
         }
-        member.target.compute_virtuals(ctx, &mut row)?;
-        Ok(member.columns.up(row))
     }
 
     /// The row to change as its table has it.
@@ -608,16 +606,11 @@ impl ModifyOp {
     /// ON CONFLICT.
     fn insert_or(&mut self, ctx: &ExecContext, conflict: &ConflictNode, new: Vec<Datum>) -> Result<Option<Changed>> {
         let arbiters = &conflict.arbiters;
-        let is_routed = self.node.target.routing.is_some();
+        let node = self.node.clone();
+        let is_routed = node.target.routing.is_some();
         let (writer, columns) = self.writer.site(ctx, &new)?;
         let target = writer.target.clone();
         let table = target.relation.oid;
-        let up = |mut row: Vec<Datum>| -> Result<Vec<Datum>> {
-            if is_routed {
-                target.compute_virtuals(ctx, &mut row)?;
-            }
-            Ok(columns.up(row))
-        };
         let mut new = columns.down(new);
         if !writer.before_insert(ctx, &mut new)? {
             return Ok(None);
@@ -628,7 +621,7 @@ impl ModifyOp {
             let is_arbiter = |i: Oid| arbiters.is_empty() || arbiters.iter().any(|a| is_part(ctx, i, *a));
             let Some(found) = writer.find_conflict(ctx, &new, |i| is_arbiter(i.oid))? else {
                 let id = writer.insert_checked(ctx, &new)?;
-                let values = up(new)?;
+                let values = columns.up(new);
                 self.writer.gather_routed(ctx, table)?;
                 return Ok(Some(Changed { old: None, new: Some(Version { values, id, table, xmax: false }) }));
             };
@@ -640,12 +633,11 @@ impl ModifyOp {
             if !writer.still_conflicts(ctx, found, &old, &new)? {
                 continue;
             }
-            let mut both = old.clone();
-            target.compute_virtuals(ctx, &mut both)?;
-            let mut proposed = new.clone();
-            target.compute_virtuals(ctx, &mut proposed)?;
-            let mut both = columns.up(both);
-            both.extend(columns.up(proposed));
+            let mut both = columns.up(old.clone());
+            node.target.compute_virtuals(ctx, &mut both)?;
+            let mut proposed = columns.up(new.clone());
+            node.target.compute_virtuals(ctx, &mut proposed)?;
+            both.extend(proposed);
             if let Some(filter) = filter
                 && !filter.holds(ctx, &both)?
             {
@@ -663,8 +655,8 @@ impl ModifyOp {
             }
             writer.update(ctx, found.row, &old, &mut updated)?;
             // PostgreSQL's new version says, too, that the row was locked: `xmax = 0` tells inserted rows from updated ones.
-            let version = |row| -> Result<_> { Ok(Some(Version { values: up(row)?, id: found.row, table, xmax: true })) };
-            let changed = Changed { old: version(old)?, new: version(updated)? };
+            let version = |row| Some(Version { values: columns.up(row), id: found.row, table, xmax: true });
+            let changed = Changed { old: version(old), new: version(updated) };
             self.writer.gather_routed(ctx, table)?;
             return Ok(Some(changed));
         }
@@ -687,11 +679,9 @@ impl ModifyOp {
         if returning.latest {
             versions.push(versions[1].clone().or_else(|| versions[0].clone()));
         }
-        // Members compute their own.
-        if self.node.family.is_none() && self.node.target.routing.is_none() {
-            for version in versions.iter_mut().flatten() {
-                self.node.target.compute_virtuals(ctx, &mut version.values)?;
-            }
+        // Virtual columns are those of the table that the statement names, also in rows of its members.
+        for version in versions.iter_mut().flatten() {
+            self.node.target.compute_virtuals(ctx, &mut version.values)?;
         }
         for version in &versions {
             match version {

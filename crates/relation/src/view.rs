@@ -8,7 +8,8 @@ use melba_engine::RelationLockMode;
 use melba_parse::nodes::{inner, strings};
 use melba_tree::{Query, RangeKind, SetInput};
 use melba_types::{DbError, Oid, Result, bail, err};
-use pg_query::protobuf::{Node, ViewCheckOption, ViewStmt};
+use pg_query::NodeEnum;
+use pg_query::protobuf::{Node, SelectStmt, ViewCheckOption, ViewStmt};
 
 use crate::stored_text::{print_texts, read_naming_texts};
 use crate::table::relation::{bare_relation, new_column, put_relation, put_relation_with_row_type};
@@ -17,6 +18,11 @@ use crate::table::storage_parameters::ParametersOf;
 pub fn create_view(ddl: &Ddl<'_>, s: &ViewStmt) -> Result<()> {
     let name = s.view.as_ref().ok_or_else(|| DbError::internal("CREATE VIEW without a name"))?;
     let node = s.query.as_deref().ok_or_else(|| DbError::internal("CREATE VIEW without a query"))?;
+    if let Some(NodeEnum::SelectStmt(select)) = &node.node
+        && has_into(select)
+    {
+        bail!(SYNTAX_ERROR, "views must not contain SELECT INTO");
+    }
     let (query, text, depends_on) = stored_query(ddl, node, &[])?;
     if name.relpersistence == "u" {
         bail!(SYNTAX_ERROR, "views cannot be unlogged because they do not have storage");
@@ -59,6 +65,11 @@ pub fn create_view(ddl: &Ddl<'_>, s: &ViewStmt) -> Result<()> {
         ..bare_relation(ddl, namespace, &name.relname, RelationKind::View, persistence, columns)
     };
     put_relation_with_row_type(ddl, relation)
+}
+
+/// INTO stands in the first of several selects.
+fn has_into(select: &SelectStmt) -> bool {
+    select.into_clause.is_some() || select.larg.as_deref().is_some_and(has_into)
 }
 
 /// # Errors

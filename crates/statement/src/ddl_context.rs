@@ -12,7 +12,7 @@ use melba_transaction::Tx;
 use melba_types::{Oid, Result, Severity, bail, err};
 use pg_query::protobuf::Node;
 
-use super::context::StatementContext;
+use super::context::{SessionState, StatementContext};
 use super::execution::Parameters;
 use super::language::{Within, language_of};
 use super::local_settings::LocalSettings;
@@ -60,7 +60,7 @@ impl LookupSession for StatementContext {
         if held.is_valid() && tx.catalog().namespace(*held).is_some() {
             return Ok(*held);
         }
-        let name = format!("pg_temp_{}", self.session.pid);
+        let name = temporary_name(&self.session);
         let catalog = tx.catalog();
         let oid = match catalog.namespace_by_name(&name) {
             Some(namespace) => namespace.oid,
@@ -73,6 +73,11 @@ impl LookupSession for StatementContext {
     fn session_user(&self) -> Oid {
         self.user.session_oid
     }
+}
+
+/// The name of a session's temporary schema.
+pub(super) fn temporary_name(session: &SessionState) -> String {
+    format!("pg_temp_{}", session.pid)
 }
 
 impl DdlSession for StatementContext {

@@ -45,8 +45,14 @@ pub(super) fn set_constraints(utility: &Utility<'_>, s: &ConstraintsSetStmt) -> 
 fn add_parts(catalog: &Catalog, constraint: &melba_catalog::Constraint, out: &mut Vec<Oid>) {
     // Partitions come after their parents.
     for table in catalog.descendants(constraint.relation).iter().filter_map(|t| catalog.relation(*t)) {
-        let own = table.constraints.iter().filter_map(|c| catalog.constraint(*c));
-        let parts: Vec<Oid> = own.filter(|c| out.contains(&c.parent)).map(|c| c.oid).collect();
-        out.extend(parts);
+        // A part for a partition of the referenced table has parts for that one's partitions.
+        loop {
+            let own = table.constraints.iter().filter_map(|c| catalog.constraint(*c));
+            let parts: Vec<Oid> = own.filter(|c| out.contains(&c.parent) && !out.contains(&c.oid)).map(|c| c.oid).collect();
+            if parts.is_empty() {
+                break;
+            }
+            out.extend(parts);
+        }
     }
 }

@@ -60,6 +60,7 @@ mod library;
 mod listing;
 pub mod literal_operations;
 mod local_settings;
+mod lock_table;
 mod log_messages;
 mod maintained;
 mod maintenance;

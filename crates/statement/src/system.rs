@@ -23,6 +23,7 @@ use super::backends::{Addresses, Backend};
 use super::backup::{call_backup, refused_backup};
 use super::blocking::call_blocking;
 use super::context::StatementContext;
+use super::ddl_context::temporary_name;
 use super::domain::domain_check;
 use super::event_state::rewritten;
 use super::fetching::snapshot_time;
@@ -114,6 +115,11 @@ const FUNCTIONS: &[(&str, SystemFunction)] = &[
     ("pg_column_is_updatable", UPDATABLE),
     ("domain_check", |c| domain_check(c.context, c.return_type, &c.args[0])),
     ("pg_sleep", |c| sleep(c.context, c.args[0].as_f64())),
+    ("pg_sleep_for_3935", |c| sleep(c.context, c.args[0].as_interval().span() as f64 / 1e6)),
+    ("pg_sleep_until_3936", |c| {
+        let micros = c.args[0].as_i64().saturating_sub(c.context.clock_timestamp());
+        sleep(c.context, micros as f64 / 1e6)
+    }),
     ("current_query", |c| Ok(Datum::text(c.context.session.activity.query()))),
     ("pg_backend_pid", BACKEND),
     ("pg_cancel_backend", BACKEND),
@@ -306,8 +312,14 @@ fn call_xact(context: &StatementContext, source: &str, args: &[Datum]) -> Result
     })
 }
 
+/// The schema in which tables would be created.
 fn current_schema(context: &StatementContext) -> Datum {
-    let name = context.path.explicit.first().and_then(|oid| context.catalog.namespace(*oid));
+    let path = &context.path;
+    if path.creates_temporary && !path.temporary.is_valid() {
+        // The name that it will have: PostgreSQL creates it for this question.
+        return Datum::text(temporary_name(&context.session));
+    }
+    let name = path.explicit.first().and_then(|oid| context.catalog.namespace(*oid));
     name.map_or(Datum::Null, |n| Datum::text(n.name.clone()))
 }
 

@@ -3,14 +3,13 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{RelationKind, acl};
 use melba_definition::context::StatementText;
 use melba_engine::RelationLockMode;
 use melba_parse::Statement;
 use melba_parse::command::tag;
 use melba_transaction::Tx;
-use melba_types::{DbError, Result, err};
-use pg_query::protobuf::{CopyStmt, LockStmt, node::Node as N};
+use melba_types::{DbError, Result};
+use pg_query::protobuf::{CopyStmt, node::Node as N};
 
 use super::context::StatementContext;
 use super::copy::{self as copying, CopyEnvironment};
@@ -19,7 +18,7 @@ use super::deferred;
 use super::execution::{Parameters, plain_evaluation, run_query};
 use super::outcome::Outcome;
 use super::temporary::{makes_temporary, with_temporary_schema};
-use super::{event_trigger, filling, library, maintenance, notify, vacuum};
+use super::{event_trigger, filling, library, lock_table, maintenance, notify, vacuum};
 
 /// A row for each statement: `statement(s): the lock it takes on the relations it names => its handler`. A handler returns
 /// an outcome, or nothing when the statement has only a tag.
@@ -58,7 +57,7 @@ statements! {
     ClusterStmt(_): AccessExclusive => maintenance::cluster;
     VacuumStmt(_): UNNAMED => vacuum::run;
     CheckPointStmt(_): UNNAMED => maintenance::checkpoint;
-    LockStmt(s): lock_mode(s) => lock_tables;
+    LockStmt(s): lock_table::mode(s) => lock_table::run;
     LoadStmt(_): UNNAMED => library::load;
     NotifyStmt(_): UNNAMED => notify::notify;
     ListenStmt(_): UNNAMED => notify::listen;
@@ -116,50 +115,6 @@ fn copy(utility: &Utility<'_>, s: &CopyStmt) -> Result<Outcome> {
     let activity = &context.session.activity;
     let wait = || context.check_wait();
     copying::run(&CopyEnvironment { lookup, tx, exec: &exec, query: &query, has_portals, wait: &wait, activity }, s)
-}
-
-fn lock_mode(s: &LockStmt) -> RelationLockMode {
-    use RelationLockMode::*;
-    const MODES: [RelationLockMode; 8] =
-        [AccessShare, RowShare, RowExclusive, ShareUpdateExclusive, Share, ShareRowExclusive, Exclusive, AccessExclusive];
-    MODES.get((s.mode - 1) as usize).copied().unwrap_or(AccessExclusive)
-}
-
-/// LOCK TABLE.
-fn lock_tables(utility: &Utility<'_>, s: &LockStmt) -> Result<()> {
-    use RelationLockMode::*;
-    let lookup = &utility.lookup;
-    for node in &s.relations {
-        let N::RangeVar(name) = melba_parse::nodes::inner(node)? else { continue };
-        let relation = lookup.find_relation(name)?.ok_or_else(|| lookup.undefined_relation(name))?;
-        if !matches!(relation.kind, RelationKind::Table | RelationKind::View | RelationKind::PartitionedTable) {
-            return Err(err!(WRONG_OBJECT_TYPE, "cannot lock relation \"{}\"", relation.name)
-                .detail(format!("This operation is not supported for {}.", melba_definition::words::plural(relation.kind))));
-        }
-        // Reading locks come with any privilege, writing ones with that to write.
-        let writing = [acl::UPDATE, acl::DELETE, acl::TRUNCATE, acl::MAINTAIN];
-        let more: &[u64] = match lookup.target_lock() {
-            AccessShare => &[acl::SELECT, acl::INSERT],
-            RowShare | RowExclusive => &[acl::INSERT],
-            _ => &[],
-        };
-        let catalog = lookup.catalog();
-        if !writing.iter().chain(more).any(|mask| catalog.has_relation_privileges(lookup.user(), &relation, *mask)) {
-            return Err(melba_tree::permissions::denied(&relation));
-        }
-        let members = if name.inh { catalog.descendants(relation.oid) } else { vec![relation.oid] };
-        for member in members {
-            if catalog.relation(member).is_some_and(|m| m.is_temporary_elsewhere(lookup.temporary())) {
-                continue;
-            }
-            if s.nowait {
-                lookup.try_lock_relation(&*lookup.relation(member)?, lookup.target_lock())?;
-            } else {
-                lookup.lock_relation(member, lookup.target_lock())?;
-            }
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -95,7 +95,6 @@ impl Router {
         if target.triggers.is_some() {
             events.append(ctx, std::mem::take(&mut writer.events))?;
         }
-        target.compute_virtuals(ctx, &mut row)?;
         Ok(Some(Routed { row: leaf.columns.up(row), id, table: leaf.relation.oid }))
     }
 

@@ -314,7 +314,7 @@ impl TargetBuilder<'_> {
         }
         let mut virtuals = Vec::new();
         for (column, described) in live().filter(|(_, c)| c.generated == b'v') {
-            let expression = compile_for_table(self.catalog, Some(self.session), &self.generation(&relation, column)?)?;
+            let expression = compile_for_table(self.catalog, Some(self.session), &self.generation(&relation, column, oid)?)?;
             let number = column as i16 + 1;
             let has_check = |c: &Arc<Constraint>| c.kind == ConstraintKind::Check && c.columns.contains(&number);
             let checked = relation.constraints.iter().filter_map(|c| self.catalog.constraint(*c)).any(has_check);
@@ -450,16 +450,18 @@ impl TargetBuilder<'_> {
         }
     }
 
-    /// The expression of a generated column.
-    pub fn generation(&self, relation: &Arc<Relation>, column: usize) -> Result<Expr> {
+    /// The expression of a generated column of a row that is in `table`: the relation, or one that inherits from it.
+    pub fn generation(&self, relation: &Arc<Relation>, column: usize, table: Oid) -> Result<Expr> {
         let text = relation.columns[column].default.as_ref();
         let text = text.ok_or_else(|| DbError::internal("a generated column without its expression"))?;
-        self.analyze(text, relation, Some(column))
+        let mut expression = self.analyze(text, relation, Some(column))?;
+        expression.visit_mut(0, &mut |e, _| spell_out(e, relation, table));
+        Ok(expression)
     }
 
     fn compile(&self, text: &str, relation: &Arc<Relation>, column: Option<usize>) -> Result<Expression> {
         let mut expression = self.analyze(text, relation, column)?;
-        expression.visit_mut(0, &mut |e, _| spell_out(e, relation));
+        expression.visit_mut(0, &mut |e, _| spell_out(e, relation, relation.oid));
         compile_for_table(self.catalog, Some(self.session), &expression)
     }
 

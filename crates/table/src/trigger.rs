@@ -326,16 +326,16 @@ fn same_long_value(a: &Datum, b: &Datum) -> bool {
 
 /// A trigger's condition, over the columns of the old row and those of the new one.
 pub fn compile_condition(catalog: &Catalog, session: &dyn Session, mut condition: Expr, table: &Relation) -> Result<Expression> {
-    condition.visit_mut(0, &mut |e, _| spell_out(e, table));
+    condition.visit_mut(0, &mut |e, _| spell_out(e, table, table.oid));
     let mut scope = ConditionScope { width: table.columns.len() };
     Compiler::new(catalog, Some(session), &mut scope).compile(&condition)
 }
 
-/// Whole rows become rows of their columns, and the table its OID.
-pub(super) fn spell_out(e: &mut Expr, table: &Relation) -> bool {
+/// Whole rows become rows of their columns, and the table its OID, which is `oid`.
+pub(super) fn spell_out(e: &mut Expr, table: &Relation, oid: Oid) -> bool {
     let Expr::Var(v) = e else { return true };
     if v.column == TABLE_OID {
-        let value = Datum::Oid(table.oid.0);
+        let value = Datum::Oid(oid.0);
         *e = Expr::Const(Const { value, ty: v.ty, typmod: -1, collation: Oid::INVALID, location: -1 });
     } else if v.column == 0 {
         let live = || table.columns.iter().zip(1..).filter(|(c, _)| !c.dropped);

@@ -38,6 +38,7 @@ pub(super) fn rows(s: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
 fn push(s: &GeneratorInput<'_>, r: &Relation, out: &mut RelationRows<'_>) {
     use RelationKind::*;
     let stored = || matches!(r.kind, Table | MaterializedView | Toast);
+    let has_file = || !matches!(r.kind, View | Composite | ForeignTable | PartitionedTable | PartitionedIndex);
     let stated = || r.stated.map(|stated| RelationEstimate { pages: stated.pages, rows: stated.rows });
     let estimate = || stated().or_else(|| s.live.relation_estimate(r));
     let constraints = || r.constraints.iter().filter_map(|c| s.catalog.constraint(*c));
@@ -60,7 +61,7 @@ fn push(s: &GeneratorInput<'_>, r: &Relation, out: &mut RelationRows<'_>) {
             oid(r.of_type),
             oid(r.owner),
             oid(r.access_method),
-            oid(r.file_node),
+            oid(if has_file() { r.file_node } else { Oid::INVALID }),
             // Shared relations are in pg_global.
             Datum::Oid(if shared() { 1664 } else { 0 }),
             Datum::Int4(estimate().map_or(0, |e| e.pages)),

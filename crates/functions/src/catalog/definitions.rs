@@ -35,7 +35,7 @@ fn view_definition(call: &CallInfo<'_>, view: Option<&Arc<Relation>>, args: &[Da
     let shown = call.session.shown_query(view, pretty);
     let shown = shown.unwrap_or_else(|_| view.view_query.as_deref().unwrap_or_default().to_owned());
     let shown = shown.trim_end();
-    let lead = if shown.starts_with(' ') { "" } else { " " };
+    let lead = if shown.starts_with([' ', '(']) { "" } else { " " };
     let end = if shown.ends_with(';') { "" } else { ";" };
     Datum::text(format!("{lead}{shown}{end}"))
 }

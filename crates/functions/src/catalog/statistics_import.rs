@@ -51,7 +51,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
         let name = match (value(&given, "attname"), value(&given, "attnum")) {
             (Some(_), Some(_)) => bail!(INVALID_PARAMETER_VALUE, "cannot specify both \"attname\" and \"attnum\""),
             (Some(name), None) => column(&relation, name.as_str())?,
-            (None, Some(number)) => numbered_column(&relation, number.as_i64())?,
+            (None, Some(number)) => numbered_column(&relation, i64::from(number.as_i16()))?,
             (None, None) => bail!(INVALID_PARAMETER_VALUE, "must specify either \"attname\" or \"attnum\""),
         };
         required(value(&given, "inherited"), "inherited")?;

@@ -48,6 +48,12 @@ impl Member {
         }
     }
 
+    /// The position of the parent's virtual column that a column of a member is, by its position.
+    pub fn virtual_parent(&self, relation: &Relation, column: usize) -> Option<usize> {
+        let at = self.numbers.iter().position(|number| usize::try_from(*number - 1) == Ok(column))?;
+        (self.relation.oid == relation.oid && self.parent.columns[at].generated == b'v').then_some(at)
+    }
+
     /// For the parent's columns that are not dropped, the positions of the member's.
     pub fn live(&self) -> impl Iterator<Item = usize> {
         let live = self.numbers.iter().zip(self.parent.columns.iter()).filter(|(_, c)| !c.dropped);

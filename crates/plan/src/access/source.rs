@@ -135,7 +135,22 @@ fn virtual_columns(
         return Ok((computed, Vec::new()));
     }
     let builder = TargetBuilder { catalog: planner.inputs.catalog, session: planner.inputs.session };
-    let exprs = computed.iter().map(|c| builder.generation(relation, *c)).collect::<Result<Vec<Expr>>>()?;
+    let member = planner.level().member.clone();
+    // A member is read by the expressions of the table that the query names.
+    let expression = |column: &usize| match member.as_ref().and_then(|m| Some((m, m.virtual_parent(relation, *column)?))) {
+        Some((member, above)) => {
+            let mut expression = builder.generation(&member.parent, above, relation.oid)?;
+            expression.visit_mut(0, &mut |e, _| {
+                if let Expr::Var(v) = e {
+                    v.column = member.number(v.column);
+                }
+                true
+            });
+            Ok(expression)
+        }
+        None => builder.generation(relation, *column, relation.oid),
+    };
+    let exprs = computed.iter().map(expression).collect::<Result<Vec<Expr>>>()?;
     projection.retain(|column| !is_virtual(column));
     for expr in &exprs {
         expr.visit_vars(&mut |v| projection.extend(usize::try_from(v.column - 1)));

@@ -1,5 +1,6 @@
 //! Constraints of a table definition: checks, keys and foreign keys.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use melba_catalog::{Catalog, Column, Constraint as Row, ConstraintKind, ForeignKeyInfo, Relation, RelationKind, acl, classes};
@@ -103,6 +104,33 @@ fn foreign_key_columns(relation: &Relation, names: &[&str]) -> Result<Vec<i16>> 
         None => bail!(UNDEFINED_COLUMN, "column \"{name}\" referenced in foreign key constraint does not exist"),
     };
     names.iter().map(number).collect()
+}
+
+/// The columns of ON DELETE SET, each of them once.
+fn delete_set_columns(relation: &Relation, columns: &[i16], c: &Constraint) -> Result<Vec<i16>> {
+    let mut set_columns = foreign_key_columns(relation, &strings(&c.fk_del_set_cols))?;
+    let mut seen = BTreeSet::new();
+    set_columns.retain(|column| seen.insert(*column));
+    if let Some(stranger) = set_columns.iter().find(|n| !columns.contains(n)) {
+        let name = &relation.columns[*stranger as usize - 1].name;
+        bail!(INVALID_COLUMN_REFERENCE, "column \"{name}\" referenced in ON DELETE SET action must be part of foreign key");
+    }
+    Ok(set_columns)
+}
+
+/// 42601 for an action that would assign to a generated column.
+fn refuse_generated_actions(relation: &Relation, columns: &[i16], c: &Constraint) -> Result<()> {
+    if columns.iter().all(|number| relation.columns[*number as usize - 1].generated == 0) {
+        return Ok(());
+    }
+    let message = |event| format!("invalid {event} action for foreign key constraint containing generated column");
+    if matches!(&*c.fk_upd_action, "n" | "d" | "c") {
+        bail!(SYNTAX_ERROR, "{}", message("ON UPDATE"));
+    }
+    if matches!(&*c.fk_del_action, "n" | "d") {
+        bail!(SYNTAX_ERROR, "{}", message("ON DELETE"));
+    }
+    Ok(())
 }
 
 /// Virtual generated columns are of built-in types only, as in PostgreSQL.
@@ -399,6 +427,7 @@ fn add_foreign_key(ddl: &Ddl<'_>, table: Oid, request: &ForeignKeyRequest<'_>, m
     if request.columns.iter().any(|number| relation.columns[*number as usize - 1].generated == b'v') {
         bail!(FEATURE_NOT_SUPPORTED, "foreign key constraints on virtual generated columns are not supported");
     }
+    refuse_generated_actions(&relation, columns, c)?;
     refuse_period_actions(c)?;
     if columns.len() != referenced_columns.len() {
         bail!(INVALID_FOREIGN_KEY, "number of referencing and referenced columns for foreign key disagree");
@@ -411,11 +440,7 @@ fn add_foreign_key(ddl: &Ddl<'_>, table: Oid, request: &ForeignKeyRequest<'_>, m
     };
     let sides = ((&*relation, &columns[..]), (&*referenced, &referenced_columns[..]));
     let operators = key_operators(ddl, &constraint_name, sides.0, sides.1, has_period)?;
-    let set_columns = foreign_key_columns(&relation, &strings(&c.fk_del_set_cols))?;
-    if let Some(stranger) = set_columns.iter().find(|n| !columns.contains(n)) {
-        let name = &relation.columns[*stranger as usize - 1].name;
-        bail!(INVALID_COLUMN_REFERENCE, "column \"{name}\" referenced in ON DELETE SET action must be part of foreign key");
-    }
+    let set_columns = delete_set_columns(&relation, columns, c)?;
     let letter = |action: &str| action.as_bytes().first().copied().unwrap_or(b'a');
     let info = ForeignKeyInfo {
         referenced_table: referenced.oid,

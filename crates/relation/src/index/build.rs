@@ -39,12 +39,13 @@ pub fn build_index(ddl: &Ddl<'_>, relation: &Relation, request: IndexRequest) ->
     let mut keys = Vec::new();
     for (key, name) in request.keys.iter().zip(&names) {
         let key = resolve_key(ddl, relation, key, request.method)?;
-        columns.push(new_column(ddl, name, column_type(ddl, &key), -1)?);
+        columns.push(new_column(ddl, name, column_type(ddl, &key), column_typmod(ddl, relation, &key))?);
         keys.push(key);
     }
     let has_order = has_key_order(ddl, &request, &keys)?;
     for (number, name) in request.include.iter().zip(names.iter().skip(keys.len())) {
-        columns.push(new_column(ddl, name, relation.columns[*number as usize - 1].ty, -1)?);
+        let included = &relation.columns[*number as usize - 1];
+        columns.push(new_column(ddl, name, included.ty, included.typmod)?);
     }
     if request.primary {
         for key in &keys {
@@ -125,6 +126,12 @@ pub fn column_type(ddl: &Ddl<'_>, key: &IndexKey) -> Oid {
         Some((kept, _)) if kept.is_valid() => kept,
         _ => key.ty,
     }
+}
+
+/// The type modifier of an index's column: that of the table's column where it has its type.
+pub fn column_typmod(ddl: &Ddl<'_>, table: &Relation, key: &IndexKey) -> i32 {
+    let column = usize::try_from(key.column - 1).ok().and_then(|at| table.columns.get(at));
+    column.filter(|column| column.ty == column_type(ddl, key)).map_or(-1, |column| column.typmod)
 }
 
 /// An operator class that a statement names, for a type.

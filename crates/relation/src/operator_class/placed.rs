@@ -124,6 +124,12 @@ pub fn find_placed(ddl: &Ddl<'_>, kind: ObjectType, object: &Node, missing_ok: b
     {
         return Ok(None);
     }
+    if let N::List(list) = inner(object)?
+        && let Some(method) = strings(&list.items).first()
+    {
+        // IF EXISTS is about the class, not its access method.
+        AccessMethod::of(&ddl.catalog(), method)?;
+    }
     match named(ddl, kind, Some(object)) {
         Ok(found) => {
             let N::List(list) = inner(object)? else { return Ok(None) };

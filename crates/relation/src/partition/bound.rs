@@ -87,6 +87,7 @@ fn partition_column(
             needed.extend(stored.depends_on.iter().copied());
             match stored.column_only {
                 Some(number) => {
+                    refuse_generated(relation, &[number]).map_err(|e| e.at(element.location))?;
                     let c = &relation.columns[number as usize - 1];
                     (number, None, c.ty, c.typmod, c.collation)
                 }
@@ -94,7 +95,7 @@ fn partition_column(
                     bail!(INVALID_OBJECT_DEFINITION, "cannot use constant expression as partition key")
                 }
                 None => {
-                    refuse_generated(relation, &stored.columns)?;
+                    refuse_generated(relation, &stored.columns).map_err(|e| e.at(element.location))?;
                     (0, Some(stored.text), stored.ty, -1, stored.collation)
                 }
             }

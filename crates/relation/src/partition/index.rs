@@ -277,7 +277,7 @@ pub fn copy_index(ddl: &Ddl<'_>, table: Oid, index: &Relation, number: &dyn Fn(i
             deferrable: old.is_some_and(|c| c.deferrable),
             initially_deferred: old.is_some_and(|c| c.initially_deferred),
             operators: old.map_or_else(Vec::new, |c| c.operators.clone()),
-            no_inherit: true,
+            no_inherit: false,
             ..bare
         };
         put_constraint(ddl, (*ddl.relation(table)?).clone(), row);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use melba_catalog::{Column, ObjectAddress, Relation, SequenceInfo, classes};
 use melba_definition::context::{Ddl, Dropped};
 use melba_definition::expression::{Use, check_compressible, compression_method, storage_strategy, stored_expression};
+use melba_engine::RelationLockMode;
 use melba_parse::nodes::{option_text, options};
 use melba_types::{DbError, Oid, Result, SqlState, bail, err};
 use pg_query::protobuf::node::Node as N;
@@ -18,7 +19,7 @@ use crate::dependents::drop_addresses;
 use crate::partition::identity::{check_identity_change, spread_identity};
 use crate::remove::drop_constraint_row;
 use crate::sequence::{change_sequence, create_owned_sequence, is_sequence_type, owned_sequence, sequence_options};
-use crate::table::children::{change_column, each_child};
+use crate::table::children::{change_column, each_child, has_children};
 use crate::table::relation::put_relation;
 use crate::table::storage_parameters::{ParametersOf, reset_list};
 
@@ -62,7 +63,7 @@ pub fn alter_column_command(
         At::AtColumnDefault => change_default(ddl, relation, at, c)?,
         At::AtSetNotNull => set_not_null(ddl, relation, at, recurse)?,
         At::AtDropNotNull => drop_not_null(ddl, relation, at, recurse)?,
-        At::AtDropExpression => drop_expression(ddl, relation, at, c.missing_ok)?,
+        At::AtDropExpression => drop_expression(ddl, relation, at, c.missing_ok, recurse)?,
         At::AtSetStatistics => {
             let target = statistics_target(ddl, def)?;
             check_has_statistics(relation, at)?;
@@ -114,8 +115,9 @@ pub fn place_of_column(relation: &Relation, c: &AlterTableCmd) -> Result<usize> 
 /// Passes changes that children share on to them unchanged. A column known by its number is an index's.
 fn alter_childrens_column(ddl: &Ddl<'_>, relation: &Relation, c: &AlterTableCmd, def: Option<&N>) -> Result<()> {
     if !c.name.is_empty() {
-        let mode = melba_engine::RelationLockMode::AccessExclusive;
-        each_child(ddl, relation, mode, |child| alter_column_command(ddl, &child, c, def, true).map(drop))?;
+        each_child(ddl, relation, RelationLockMode::AccessExclusive, |child| {
+            alter_column_command(ddl, &child, c, def, true).map(drop)
+        })?;
     }
     Ok(())
 }
@@ -204,8 +206,14 @@ fn drop_not_null(ddl: &Ddl<'_>, relation: &Relation, at: usize, recurse: bool) -
     Ok(())
 }
 
-fn drop_expression(ddl: &Ddl<'_>, relation: &Relation, at: usize, missing_ok: bool) -> Result<()> {
+fn drop_expression(ddl: &Ddl<'_>, relation: &Relation, at: usize, missing_ok: bool, recurse: bool) -> Result<()> {
     let column = &relation.columns[at];
+    if !recurse && has_children(ddl, relation) {
+        bail!(FEATURE_NOT_SUPPORTED, "ALTER TABLE / DROP EXPRESSION must be applied to child tables too");
+    }
+    if column.inherited > 0 {
+        bail!(INVALID_TABLE_DEFINITION, "cannot drop generation expression from inherited column");
+    }
     if column.generated == 0 {
         let message = format!("column \"{}\" of relation \"{}\" is not a generated column", column.name, relation.name);
         if missing_ok {
@@ -218,10 +226,16 @@ fn drop_expression(ddl: &Ddl<'_>, relation: &Relation, at: usize, missing_ok: bo
         return Err(err!(FEATURE_NOT_SUPPORTED, "ALTER TABLE / DROP EXPRESSION is not supported for virtual generated columns")
             .detail(format!("Column \"{}\" of relation \"{}\" is a virtual generated column.", column.name, relation.name)));
     }
-    change_column(ddl, relation, at, |col| {
-        col.generated = 0;
-        forget_default(col);
-    });
+    let name = &column.name;
+    for member in ddl.catalog().descendants(relation.oid) {
+        ddl.lock_relation(member, RelationLockMode::AccessExclusive)?;
+        let member = ddl.relation(member)?;
+        let Some(at) = member.columns.iter().position(|c| !c.dropped && c.name == *name) else { continue };
+        change_column(ddl, &member, at, |col| {
+            col.generated = 0;
+            forget_default(col);
+        });
+    }
     Ok(())
 }
 

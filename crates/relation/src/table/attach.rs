@@ -6,7 +6,7 @@ use melba_catalog::{Column, Constraint as Row, ConstraintKind, Object, Persisten
 use melba_definition::context::Ddl;
 use melba_definition::words::plural;
 use melba_engine::RelationLockMode;
-use melba_types::{DbError, Oid, Result, bail, err};
+use melba_types::{DbError, Oid, Result, SqlState, bail, err};
 use pg_query::protobuf::{PartitionBoundSpec, PartitionCmd, RangeVar};
 
 use crate::dependents::drop_quietly;
@@ -14,6 +14,7 @@ use crate::partition::bound::{leaf_beyond_bounds, set_partition_bound};
 use crate::partition::foreign_key::add_parent_foreign_keys;
 use crate::partition::index::add_parent_indexes;
 use crate::partition::referenced::add_parent_references;
+use crate::table::inherit::different_generation;
 use crate::table::relation::put_relation;
 use crate::trigger::{add_parent_triggers, check_triggers_of_child, trigger_address};
 
@@ -91,6 +92,9 @@ fn merge_into_columns(ddl: &Ddl<'_>, child: Oid, parent: &Relation) -> Result<()
         }
         if above.generated != 0 && own.generated == 0 {
             bail!(DATATYPE_MISMATCH, "column \"{name}\" in child table must be a generated column");
+        }
+        if above.generated != own.generated && above.generated != 0 {
+            return Err(different_generation(SqlState::DATATYPE_MISMATCH, name, above.generated, own.generated));
         }
         if above.generated == 0 && own.generated != 0 {
             bail!(DATATYPE_MISMATCH, "column \"{name}\" in child table must not be a generated column");

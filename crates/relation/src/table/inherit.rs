@@ -10,7 +10,7 @@ use melba_definition::naming::unused_constraint_name;
 use melba_engine::RelationLockMode;
 use melba_parse::nodes::{inner, strings};
 use melba_toast::Method;
-use melba_types::{Datum, DbError, Oid, Result, bail, err};
+use melba_types::{Datum, DbError, Oid, Result, SqlState, bail, err};
 use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{ConstrType, Constraint, Node};
 
@@ -254,8 +254,7 @@ fn move_references(
         let target = &mut columns[*at];
         match constraint.contype() {
             ConstrType::ConstrDefault | ConstrType::ConstrGenerated if *at < inheritance.columns.len() => {
-                let is_generated = constraint.contype() == ConstrType::ConstrGenerated;
-                check_generation(target, is_generated)?;
+                check_generation(target, generation_letter(constraint))?;
                 target.default = None;
                 target.default_oid = Oid::INVALID;
                 target.default_depends_on = vec![];
@@ -451,9 +450,30 @@ fn merged_compression(a: &Column, b: &Column) -> Result<u8> {
     }
 }
 
-/// The table's column over an inherited one: both are generated, or neither.
-fn check_generation(inherited: &Column, is_generated: bool) -> Result<()> {
-    let name = &inherited.name;
+/// How a column is generated that has a constraint: `s`, `v`, or 0 for a default.
+fn generation_letter(c: &Constraint) -> u8 {
+    match (c.contype(), c.generated_kind.as_bytes()) {
+        (ConstrType::ConstrGenerated, [letter, ..]) => *letter,
+        _ => 0,
+    }
+}
+
+/// The error of a column that is stored and one over it that is computed when it is read, or the other way round.
+pub fn different_generation(code: SqlState, name: &str, above: u8, own: u8) -> DbError {
+    let word = |letter| if letter == b's' { "STORED" } else { "VIRTUAL" };
+    DbError::new(code, format!("column \"{name}\" inherits from generated column of different kind")).detail(format!(
+        "Parent column is {}, child column is {}.",
+        word(above),
+        word(own)
+    ))
+}
+
+/// The table's column over an inherited one: both are generated, and in the same way, or neither. `own`: `s`, `v` or 0.
+fn check_generation(inherited: &Column, own: u8) -> Result<()> {
+    let (name, is_generated) = (&inherited.name, own != 0);
+    if inherited.generated != 0 && is_generated && own != inherited.generated {
+        return Err(different_generation(SqlState::INVALID_COLUMN_DEFINITION, name, inherited.generated, own));
+    }
     if inherited.generated != 0 && !is_generated {
         bail!(INVALID_COLUMN_DEFINITION, "column \"{name}\" inherits from generated column but specifies default");
     }

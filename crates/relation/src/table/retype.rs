@@ -14,7 +14,7 @@ use pg_query::protobuf::node::Node as N;
 
 use crate::constraint::exclusion::retyped_operators;
 use crate::constraint::row::key_operators;
-use crate::index::build::{accepting_class, column_type, require_key_order};
+use crate::index::build::{accepting_class, column_type, column_typmod, require_key_order};
 use crate::index::fill::fill_index;
 use crate::index::request::{AccessMethod, no_default_class};
 use crate::partition::bound::refuse_partition_column;
@@ -181,6 +181,7 @@ fn retype_index(ddl: &Ddl<'_>, relation: &Relation, index: &Relation, changed: &
     let mut columns = index.columns.to_vec();
     for (key, c) in keys.iter().zip(&mut columns) {
         c.ty = column_type(ddl, key);
+        c.typmod = column_typmod(ddl, relation, key);
         c.kind = catalog.kind_of(c.ty).unwrap_or(c.kind);
     }
     let info = IndexInfo { keys, predicate, ..(**info).clone() };

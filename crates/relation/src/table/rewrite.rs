@@ -129,8 +129,14 @@ pub fn change_types(ddl: &Ddl<'_>, table: Oid, changes: &[TypeChange]) -> Result
             transforms.push((at, transform));
         }
     }
-    if transforms.is_empty() || relation.is_partitioned() {
+    // A virtual column has no values, but its place in the stored rows.
+    let is_held_otherwise = columns.iter().zip(relation.columns.iter()).any(|(new, old)| new.kind != old.kind);
+    if transforms.is_empty() && !is_held_otherwise || relation.is_partitioned() || relation.storage == Storage::None {
         put_relation(ddl, Relation { columns: columns.into(), ..(*relation).clone() });
+        return Ok(false);
+    }
+    if transforms.is_empty() {
+        rebuild(ddl, &table_target(ddl, table)?, columns, relation.persistence, &[])?;
         return Ok(false);
     }
     let catalog = ddl.catalog();

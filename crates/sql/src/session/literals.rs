@@ -50,12 +50,24 @@ fn bind_normalized(session: &mut Session, text: &str, normalized: &Normalized) -
     };
     let Some(values) = literal_values(session, text, normalized, &prepared) else { return Ok(None) };
     let parameters: Arc<[Datum]> = values.into();
-    match check_literals(&session.context, &prepared.compiled, &parameters) {
+    let before = session.state.notices.lock().len();
+    let checked = check_literals(&session.context, &prepared.compiled, &parameters);
+    // The statement computes its constants again.
+    forget_notices(session, before);
+    match checked {
         Ok(()) => Ok(Some(BoundStatement { prepared, parameters, text: Some(session.source.clone()) })),
         // Canceled, or out of time.
         Err(error) if error.sqlstate().class() == "57" => Err(error),
         Err(_) => Ok(None),
     }
+}
+
+/// Drops the notices that came after the first ones; whether there were any.
+fn forget_notices(session: &Session, first: usize) -> bool {
+    let mut notices = session.state.notices.lock();
+    let has_more = notices.len() > first;
+    notices.truncate(first);
+    has_more
 }
 
 /// Analyzes a text with its literals as parameters, and caches the result.
@@ -69,7 +81,11 @@ fn prepare_form(session: &mut Session, text: &str, normalized: &Normalized) -> R
         [statement] if is_query(&statement.node) => {
             check_block(session, statement)?;
             let form = Statement { literals: literals.to_vec(), row_literals, ..Statement::clone(statement) };
-            prepare_statement(session, Some(Arc::new(form)), &[]).ok().filter(|p| p.compiled.may_share_literals()).map(Arc::new)
+            let before = session.state.notices.lock().len();
+            let prepared = prepare_statement(session, Some(Arc::new(form)), &[]).ok();
+            // What has something to tell tells it each time, and once: when the statement is prepared from its text.
+            let is_silent = !forget_notices(session, before);
+            prepared.filter(|p| is_silent && p.compiled.may_share_literals()).map(Arc::new)
         }
         _ => None,
     };
