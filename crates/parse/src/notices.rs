@@ -76,7 +76,7 @@ fn cut_name(written: &str) -> Option<DbError> {
 }
 
 /// The notice that a name is too long, and what is left of it.
-fn truncation(name: &str) -> DbError {
+pub fn truncation(name: &str) -> DbError {
     let kept = &name[..name.floor_char_boundary(NAME_BYTES_MAX)];
     DbError::new(SqlState::NAME_TOO_LONG, format!("identifier \"{name}\" will be truncated to \"{kept}\""))
         .severity(Severity::Notice)

@@ -9,6 +9,7 @@ use melba_protocol::startup::{NextStartup, unsupported_version};
 use melba_protocol::{ProtocolVersion, Startup, StartupMessage, next_startup};
 use melba_serverlog::{ConnectionAspects, Entry, Level, Source, Verbosity};
 use melba_settings::Settings;
+use melba_settings::identifiers::cut_to_name;
 use melba_settings::socket_options::SocketOptions;
 use melba_settings::value::Value;
 use melba_sql::session::Session;
@@ -16,6 +17,8 @@ use melba_statement::backends::{Addresses, Backend, ClientCertificate, Encryptio
 use melba_statement::backup::BACKUP_HINT;
 use melba_statement::client::Client;
 use melba_statement::context::{Instance, Login, SessionState};
+use melba_statement::set::cut_notice;
+use melba_statement::user::{User, check_switch};
 use melba_types::{DbError, Oid, Result, Severity, SqlState, err};
 
 use crate::access::Access;
@@ -279,8 +282,8 @@ fn read_parameters<'a>(
     for pair in parameters {
         let (name, value) = pair.map_err(fatal)?;
         match name {
-            "user" => request.user = value.to_owned(),
-            "database" => request.database = value.to_owned(),
+            "user" => request.user = cut_to_name(value).to_owned(),
+            "database" => request.database = cut_to_name(value).to_owned(),
             "options" => request.options = value.to_owned(),
             "replication" if matches!(value, "false" | "off" | "no" | "0") => {}
             "replication" => return Err(fatal(DbError::unsupported("replication").hint(BACKUP_HINT))),
@@ -320,10 +323,11 @@ fn options(text: &str) -> Result<Vec<(String, String)>> {
     let mut words = words.into_iter();
     while let Some(word) = words.next() {
         let (switch, assignment) = match word.as_str() {
-            "-c" => ("-c ", words.next().unwrap_or_default()),
+            "--" => break,
+            "-c" => ("-c ", words.next().ok_or_else(|| unknown_option("-c"))?),
             w if w.starts_with("--") => ("--", w[2..].to_owned()),
             w if w.starts_with("-c") => ("-c ", w[2..].to_owned()),
-            _ => return Err(fatal(err!(SYNTAX_ERROR, "invalid command-line argument for server process: {word}"))),
+            _ => return Err(unknown_option(&word)),
         };
         match assignment.split_once('=') {
             Some((name, value)) => settings.push((name.replace('-', "_"), value.to_owned())),
@@ -331,6 +335,11 @@ fn options(text: &str) -> Result<Vec<(String, String)>> {
         }
     }
     Ok(settings)
+}
+
+fn unknown_option(word: &str) -> DbError {
+    let error = err!(SYNTAX_ERROR, "invalid command-line argument for server process: {word}");
+    fatal(error.hint("Try \"postgres --help\" for more information."))
 }
 
 fn fatal(error: DbError) -> DbError {
@@ -368,11 +377,18 @@ fn session_state(
 ) -> Result<Arc<SessionState>> {
     let mut settings = instance.settings().for_session(role.superuser);
     settings.set_internal("is_superuser", Value::Bool(role.superuser));
-    settings.set_internal("session_authorization", Value::Text(request.user.as_str().into()));
-    let ignored = apply_stored(&mut settings, catalog, role);
+    settings.set_internal("session_authorization", Value::Text(role.name.clone()));
+    let mut ignored = apply_stored(&mut settings, catalog, role);
+    ignored.extend(permit_users(&mut settings, catalog, role));
     for (name, value) in options(&request.options)?.iter().chain(&request.settings) {
         settings.set_at_start(name, value).map_err(fatal)?;
     }
+    if let Some(refused) = permit_users(&mut settings, catalog, role).into_iter().next() {
+        return Err(fatal(refused));
+    }
+    let begins_as = User::of((role.oid, &role.name), &settings, catalog);
+    settings.set_superuser(begins_as.superuser);
+    let cut = request.settings.iter().filter_map(|(name, value)| cut_notice(name, value));
     let engine = instance.cluster.engine.session().map_err(|e| fatal(e.into()))?;
     engine.set_pid(pid);
     let login = Login {
@@ -385,7 +401,26 @@ fn session_state(
     let state = SessionState::new(instance, login, engine, settings).with_log_source(Arc::clone(source));
     state.engine().set_interrupt(state.interrupt.engine.clone());
     ignored.into_iter().for_each(|e| state.warning(e));
+    cut.for_each(|e| state.notice(e));
     Ok(Arc::new(state))
+}
+
+/// The settings that a session begins with may name another role, but only one that the role that logged in may take: those that are
+/// refused are taken back. The session's own user is who logged in, whatever they say.
+fn permit_users(settings: &mut Settings, catalog: &Catalog, role: &Role) -> Vec<DbError> {
+    let mut refused = Vec::new();
+    for (name, own) in [("session_authorization", &role.name), ("role", &Arc::from("none"))] {
+        let chosen: Arc<str> = settings.get(name).as_text().into();
+        if chosen == *own {
+            continue;
+        }
+        let error = check_switch(role.oid, catalog, role.oid, name, &chosen).err();
+        if name == "session_authorization" || error.is_some() {
+            settings.set_internal(name, Value::Text(own.clone()));
+        }
+        refused.extend(error);
+    }
+    refused
 }
 
 /// ALTER ROLE ALL SET, ALTER DATABASE ... SET, ALTER ROLE ... SET and ALTER ROLE ... IN DATABASE ... SET, the last one winning. Values that are no

@@ -7,6 +7,7 @@ use melba_types::datetime::IntervalStyle;
 use melba_types::timezone::Zone;
 use melba_types::{Result, err, interval};
 
+use crate::identifiers::cut_to_name;
 use crate::table::Definition;
 use crate::value::{Value, invalid};
 
@@ -58,7 +59,8 @@ pub fn check(definition: &Definition, value: Value, current: &Value, reset: &Val
             )
             .hint("Credentials are headers in the file of traces_headers_file."));
         }
-        "application_name" | "cluster_name" => printable_ascii(text),
+        // They are kept as names are.
+        "application_name" | "cluster_name" => printable_ascii(cut_to_name(text)),
         // eventlog, which PostgreSQL has on Windows, is no destination here.
         "log_destination" => key_words(definition, text, &["stderr", "csvlog", "jsonlog", "syslog"])?,
         "restrict_nonsystem_relation_kind" => key_words(definition, text, &["view", "foreign-table"])?,

@@ -1,5 +1,13 @@
 //! Lists of names, as in search_path.
 
+/// The longest name, in bytes.
+pub const NAME_BYTES_MAX: usize = 63;
+
+/// What a text that is too long for a name is cut to.
+pub fn cut_to_name(text: &str) -> &str {
+    &text[..text.floor_char_boundary(NAME_BYTES_MAX)]
+}
+
 /// The names of a comma-separated list, case folded unless they are in double quotes.
 pub fn split_identifiers(list: &str) -> Vec<String> {
     let mut names = Vec::new();

@@ -10,7 +10,7 @@
 pub mod check;
 pub mod configuration;
 mod flags;
-mod identifiers;
+pub mod identifiers;
 #[cfg(test)]
 mod reference;
 mod slots;

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use melba_functions::regs::object_named;
+use melba_parse::notices::truncation;
 use melba_settings::Scope;
+use melba_settings::identifiers::NAME_BYTES_MAX;
 use melba_settings::table::is_hidden;
 use melba_settings::value::Value;
 use melba_types::{DbError, Result, bail, err, oids};
@@ -74,8 +76,18 @@ pub fn set_text(context: &StatementContext, name: &str, text: &str, scope: Scope
             let canonical = text_search_config(context, text)?;
             context.session.settings.lock().set(name, &canonical, scope)
         }
-        _ => context.session.settings.lock().set(name, text, scope),
+        lower => {
+            if let Some(notice) = cut_notice(lower, text) {
+                context.session.notice(notice);
+            }
+            context.session.settings.lock().set(name, text, scope)
+        }
     }
+}
+
+/// The notice that a setting which is kept as names are is cut to the length of one.
+pub fn cut_notice(name: &str, text: &str) -> Option<DbError> {
+    (name == "application_name" && text.len() > NAME_BYTES_MAX).then(|| truncation(text))
 }
 
 /// The setting that names the configuration of functions without one.
@@ -89,16 +101,25 @@ pub(super) fn text_search_config(context: &StatementContext, name: &str) -> Resu
     Ok(context.catalog.qualified(false, config.namespace, &config.name))
 }
 
-/// SET ROLE, SET SESSION AUTHORIZATION; without a role, back to the session's or to the one that logged in.
-pub fn set_user_setting(context: &StatementContext, name: &str, role: Option<&str>, scope: Scope) -> Result<()> {
+/// Whether the session may take a role, or go back to its own, by a setting.
+///
+/// # Errors
+/// 42501 where its user may not change, and those of `check_switch`.
+pub(super) fn check_user_setting(context: &StatementContext, name: &str, role: Option<&str>) -> Result<()> {
     if context.user.restricted || context.user.acting {
         let place = if context.user.restricted { "security-restricted operation" } else { "security-definer function" };
         bail!(INSUFFICIENT_PRIVILEGE, "cannot set parameter \"{name}\" within {place}");
     }
-    let role = role.filter(|r| !(name == "role" && *r == "none"));
-    if let Some(role) = role {
-        user::check_switch(context.session.user_oid, &context.catalog, context.user.session_oid, name, role)?;
+    match role.filter(|role| !(name == "role" && *role == "none")) {
+        Some(role) => user::check_switch(context.session.user_oid, &context.catalog, context.user.session_oid, name, role),
+        None => Ok(()),
     }
+}
+
+/// SET ROLE, SET SESSION AUTHORIZATION; without a role, back to the session's or to the one that logged in.
+pub fn set_user_setting(context: &StatementContext, name: &str, role: Option<&str>, scope: Scope) -> Result<()> {
+    check_user_setting(context, name, role)?;
+    // SET ROLE NONE is not RESET: the session may have begun with a role.
     context.session.settings.lock().set_user(name, role, scope)
 }
 

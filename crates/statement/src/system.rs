@@ -35,7 +35,7 @@ use super::notify::call_notify;
 use super::object_names::call_object_names;
 use super::publish::publish;
 use super::server_files::call_server_file;
-use super::set::{TEXT_SEARCH_CONFIG, text_search_config};
+use super::set::{TEXT_SEARCH_CONFIG, check_user_setting, text_search_config};
 use super::statistics::{archiver_statistics, replication_slot_statistics, statistics_value};
 use super::user;
 
@@ -363,14 +363,8 @@ fn set_config(context: &StatementContext, args: &[Datum]) -> Result<Datum> {
     let mut settings = context.session.settings.lock();
     match name.to_ascii_lowercase().as_str() {
         user_setting @ ("role" | "session_authorization") => {
-            if context.user.restricted {
-                bail!(INSUFFICIENT_PRIVILEGE, "cannot set parameter \"{user_setting}\" within security-restricted operation");
-            }
             let role = Some(&args[1]).filter(|v| !v.is_null()).map(Datum::as_str);
-            let role = role.filter(|r| !(user_setting == "role" && *r == "none"));
-            if let Some(role) = role {
-                user::check_switch(context.session.user_oid, &context.catalog, context.user.session_oid, user_setting, role)?;
-            }
+            check_user_setting(context, user_setting, role)?;
             settings.set_user(user_setting, role, scope)?;
         }
         "transaction_isolation" | "transaction_read_only" | "transaction_deferrable" => {

@@ -45,7 +45,7 @@ impl User {
 ///
 /// # Errors
 /// 22023 when there is no such role, 42501 when this one may not be taken.
-pub(super) fn check_switch(login: Oid, catalog: &Catalog, session_user: Oid, setting: &str, role: &str) -> Result<()> {
+pub fn check_switch(login: Oid, catalog: &Catalog, session_user: Oid, setting: &str, role: &str) -> Result<()> {
     let Some(target) = catalog.role_by_name(role) else {
         bail!(INVALID_PARAMETER_VALUE, "role \"{role}\" does not exist");
     };
