@@ -154,7 +154,7 @@ impl CopyFrom {
     pub fn feed(&mut self, data: &[u8]) -> Result<()> {
         self.begin()?;
         if self.done {
-            return Ok(());
+            return self.check_ended(data);
         }
         if let Framing::Parquet(spool) = &mut self.framing {
             return spool.feed(self.ctx.resources(), data);
@@ -523,35 +523,24 @@ impl CopyFrom {
 
     fn next_tuple(&mut self, input: &[u8], at_end: bool) -> Result<Option<usize>> {
         if let Framing::Binary { header_read: header_read @ false } = &mut self.framing {
-            let Some(length) = binary::header(input)? else {
-                if at_end {
-                    bail!(BAD_COPY_FILE_FORMAT, "COPY file signature not recognized");
-                }
-                return Ok(None);
-            };
-            *header_read = true;
-            return Ok(Some(length));
+            let length = binary::header(input, at_end)?;
+            *header_read = length.is_some();
+            return Ok(length);
         }
-        match binary::step(input, self.sources.len()).map_err(|e| self.at_line(e, self.line + 1, None))? {
-            Step::Wait if at_end && !input.is_empty() => bail!(BAD_COPY_FILE_FORMAT, "unexpected EOF in COPY data"),
+        match binary::step(input, self.sources.len(), at_end).map_err(|e| self.at_line(e, self.line + 1, None))? {
             Step::Wait => Ok(None),
             Step::End => {
                 self.done = true;
+                self.check_ended(&input[2..])?;
                 Ok(Some(2))
             }
             Step::Tuple(length) => {
                 self.line += 1;
-                for (i, field) in binary::fields(&input[..length]).enumerate() {
-                    let source = &self.sources[i];
-                    let value = match field {
-                        None if source_is_domain(&self.ctx, source.ty) => {
-                            io::check_domain(&*self.ctx.session, source.ty, Datum::Null)
-                        }
-                        None => Ok(Datum::Null),
-                        Some(bytes) => io::binary_in(&*self.ctx.session, source.ty, source.typmod, bytes),
-                    };
-                    let value =
-                        value.map_err(|e| self.with_context(e, &format!("line {}, column {}", self.line, source.name)))?;
+                let mut at = binary::FIELDS;
+                for source in &self.sources {
+                    let value = self
+                        .binary_value(&input[..length], &mut at, source)
+                        .map_err(|e| self.with_context(e, &format!("line {}, column {}", self.line, source.name)))?;
                     self.batch[source.at].push(value);
                 }
                 self.push_defaults()?;
@@ -561,6 +550,23 @@ impl CopyFrom {
                 Ok(Some(length))
             }
         }
+    }
+
+    /// The value of the field at `at` of a tuple.
+    fn binary_value(&self, tuple: &[u8], at: &mut usize, source: &InputColumn) -> Result<Datum> {
+        match binary::field(tuple, at)? {
+            None if source_is_domain(&self.ctx, source.ty) => io::check_domain(&*self.ctx.session, source.ty, Datum::Null),
+            None => Ok(Datum::Null),
+            Some(bytes) => io::binary_in(&*self.ctx.session, source.ty, source.typmod, bytes),
+        }
+    }
+
+    /// The input's end has been read: nothing may follow the trailer of the binary format.
+    fn check_ended(&self, rest: &[u8]) -> Result<()> {
+        if rest.is_empty() || self.options.format != CopyFormat::Binary {
+            return Ok(());
+        }
+        Err(self.at_line(err!(BAD_COPY_FILE_FORMAT, "received copy data after EOF marker"), self.line + 1, None))
     }
 
     /// Writes the gathered rows when they are a batch.
