@@ -243,3 +243,81 @@ select change_dynamically(4); select count(*) from changed; select count(*) from
 select change_in_loop(5); select count(*) from changed; select count(*) from noted;
 select change_by_cursor(6); select count(*) from changed; select count(*) from noted;
 select change_in_sql(7); select count(*) from changed; select count(*) from noted;
+
+-- Elements that are put into an array where it is: other variables, and the array before an error, keep theirs.
+do $$
+declare
+  a int[] := '{1,2,3}';
+  b int[];
+  c int[] not null := '{}';
+  d int[] := '[5:6]={1,2}';
+  e text[] := '{}';
+  f numeric(4,1)[] := '{}';
+  m int[][] := '{{1,2},{3,4}}';
+  n int[];
+begin
+  b := a;
+  a := a || 4;
+  a[1] := a[2] + a[3];
+  raise notice '% %', a, b;
+  a := a || a[1];
+  a := a || a;
+  a := array_append(a, null);
+  raise notice '%', a;
+  for i in 1..3 loop c := c || i; c[i + 1] := i; n := n || i; d := d || i; d[3] := i; e := e || 'x'::text; f := f || 1.26; end loop;
+  raise notice '% % % % %', c, d, e, f, n;
+  m[2][1] := 7;
+  m[1][2] := m[2][1];
+  raise notice '%', m;
+  for i in 1..2 loop
+    begin
+      b := b || 1 / (i - 1);
+      b[7] := 1 / (i - 2);
+    exception when division_by_zero then raise notice '% %', sqlerrm, b;
+    end;
+    begin
+      m[3][i] := 1;
+    exception when array_subscript_error then raise notice '% %', sqlerrm, m;
+    end;
+    begin
+      m := m || 1;
+    exception when others then raise notice '% %', sqlerrm, m;
+    end;
+    begin
+      b[null] := 1;
+    exception when others then raise notice '% %', sqlerrm, b;
+    end;
+    begin
+      b[2147483647] := 1;
+    exception when others then raise notice '% %', sqlstate, b;
+    end;
+  end loop;
+end
+$$;
+
+create function grown(a int[], n int) returns int[] language plpgsql as $$
+begin
+  for i in 1..n loop a := a || i; a[1] := i; end loop;
+  return a;
+end
+$$;
+select grown(x, 2), x, grown(x, 3) from (values ('{}'::int[]), ('{9,9}'), (null)) v(x);
+create domain small_array as int[] check (cardinality(value) < 4);
+do $$
+declare s small_array := '{1}';
+begin
+  s := s || 2; s[3] := 3;
+  raise notice '%', s;
+  s[4] := 4;
+end
+$$;
+do $$
+declare a int[] := '{}'; t text;
+begin
+  for i in 1..60000 loop a := a || i; end loop;
+  for i in 1..60000 loop a[i] := a[i] + 1; end loop;
+  raise notice '% % %', cardinality(a), a[1], a[60000];
+end
+$$;
+drop domain small_array;
+drop function grown;

@@ -91,8 +91,8 @@ pub(super) fn subscript(s: &Subscript, ctx: &Evaluation, row: &[Datum]) -> Resul
             Ok(if s.slice { slice(array, &lower, &upper) } else { element(array, &upper) })
         }
         Some(value) => {
-            let old = match &container {
-                Datum::Array(a) => (**a).clone(),
+            let mut old = match container {
+                Datum::Array(ref a) => (**a).clone(),
                 _ => Array { element_type: s.element_type, dims: vec![], elements: vec![] },
             };
             let old_value = if s.slice { slice(&old, &lower, &upper) } else { element(&old, &upper) };
@@ -101,7 +101,8 @@ pub(super) fn subscript(s: &Subscript, ctx: &Evaluation, row: &[Datum]) -> Resul
                 let Datum::Array(source) = value else { return Ok(container) };
                 assign_slice(old, &lower, &upper, &source)
             } else {
-                assign_element(old, &upper, value)
+                assign_element(&mut old, &upper, value)?;
+                Ok(Datum::Array(Arc::new(old)))
             }
         }
     }
@@ -117,14 +118,15 @@ fn letter(name: &str, subscripts: &[Option<i32>]) -> Datum {
 }
 
 fn null_subscript(s: &Subscript, _container: Datum) -> Result<Datum> {
-    if s.assign.is_some() {
-        bail!(NULL_VALUE_NOT_ALLOWED, "array subscript in assignment must not be null");
-    }
-    Ok(Datum::Null)
+    if s.assign.is_some() { Err(null_in_assignment()) } else { Ok(Datum::Null) }
+}
+
+pub(super) fn null_in_assignment() -> melba_types::DbError {
+    melba_types::err!(NULL_VALUE_NOT_ALLOWED, "array subscript in assignment must not be null")
 }
 
 /// Evaluated bounds; `None` when one of them is NULL.
-fn bounds(list: &[Option<Expression>], ctx: &Evaluation, row: &[Datum]) -> Result<Option<Vec<Option<i32>>>> {
+pub(super) fn bounds(list: &[Option<Expression>], ctx: &Evaluation, row: &[Datum]) -> Result<Option<Vec<Option<i32>>>> {
     let mut out = Vec::with_capacity(list.len());
     for bound in list {
         out.push(match bound {
@@ -193,19 +195,20 @@ fn copy_ranges(array: &Array, ranges: &[(usize, usize)], depth: usize, base: usi
     }
 }
 
-fn assign_element(mut array: Array, subscripts: &[Option<i32>], value: Datum) -> Result<Datum> {
+/// Changes nothing if it fails.
+pub(super) fn assign_element(array: &mut Array, subscripts: &[Option<i32>], value: Datum) -> Result<()> {
     let subscripts: Vec<i32> = subscripts.iter().map(|s| s.unwrap_or(1)).collect();
     if array.dims.is_empty() {
-        array.dims = subscripts.iter().map(|&s| ArrayDim { length: 1, lower_bound: s }).collect();
-        element_count(&array.dims)?;
-        array.elements = vec![value];
-        return Ok(Datum::Array(Arc::new(array)));
+        let dims: Vec<ArrayDim> = subscripts.iter().map(|&s| ArrayDim { length: 1, lower_bound: s }).collect();
+        element_count(&dims)?;
+        (array.dims, array.elements) = (dims, vec![value]);
+        return Ok(());
     }
     if subscripts.len() != array.dims.len() {
         bail!(ARRAY_SUBSCRIPT_ERROR, "wrong number of array subscripts");
     }
     if array.dims.len() == 1 {
-        extend(&mut array, i64::from(subscripts[0]), i64::from(subscripts[0]))?;
+        extend(array, i64::from(subscripts[0]), i64::from(subscripts[0]))?;
     }
     let mut offset = 0usize;
     for (&subscript, dim) in subscripts.iter().zip(&array.dims) {
@@ -216,13 +219,16 @@ fn assign_element(mut array: Array, subscripts: &[Option<i32>], value: Datum) ->
         offset = offset * dim.length as usize + at as usize;
     }
     array.elements[offset] = value;
-    Ok(Datum::Array(Arc::new(array)))
+    Ok(())
 }
 
-/// Makes a one-dimensional array reach over `from..=to`, filling with NULL.
+/// Makes a one-dimensional array reach over `from..=to`, filling with NULL. Changes nothing if it fails.
 fn extend(array: &mut Array, from: i64, to: i64) -> Result<()> {
     let dim = &mut array.dims[0];
     let first = i64::from(dim.lower_bound);
+    if first <= from && to <= dim.upper_bound() {
+        return Ok(());
+    }
     let grown = dimension(from.min(first), to.max(dim.upper_bound()))?;
     let before = (first - i64::from(grown.lower_bound)) as usize;
     limits::check_memory(grown.length as usize * size_of::<Datum>())?;

@@ -29,6 +29,8 @@ pub struct Call {
     pub quick: Option<QuickFn>,
     /// Its function on a column whose values are in stored form.
     pub stored: Option<StoredFunction>,
+    /// It is array_append.
+    pub appends: bool,
     /// A NULL operand makes the result NULL without a call.
     pub strict: bool,
     pub args: Vec<Expression>,
@@ -67,6 +69,7 @@ impl Call {
             vector: None,
             quick: None,
             stored: None,
+            appends: false,
             strict: false,
             arg_types: args.iter().map(|a| a.ty).collect(),
             args,

@@ -667,6 +667,7 @@ pub fn call_of(
         quick,
         vector,
         stored,
+        appends: is_internal && &*f.source == "array_append",
         strict: f.strict,
         volatile: f.volatility == b'v',
         parallel_safe: f.parallel == b's' && !is_routine(f),

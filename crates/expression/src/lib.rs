@@ -9,6 +9,7 @@
 //! expressions. `key` makes the keys that indexes store and sorting compares; `expand` turns values in stored form into values.
 
 mod array;
+mod array_change;
 mod batch;
 mod call;
 pub mod compile;

@@ -347,9 +347,11 @@ fn simple(frame: &Frame<'_>, mut query: Query, names: &VariableNames<'_>) -> Res
     let calls = expression.any(&mut |e| matches!(&e.node, Node::Routine(_)));
     let reads = calls || expression.any(&mut |e| matches!(&e.node, Node::Call(call) if call.volatile || !call.parallel_safe));
     let is_plain = !reads && !frame.is_domain(expression.ty);
+    let changes = expression.changed_array().filter(|_| !frame.is_domain(expression.ty));
     Ok(PieceKind::Simple(Simple {
         expression,
         is_plain,
+        changes,
         name: query.targets[0].name.clone(),
         typmod,
         reads,
@@ -359,19 +361,47 @@ fn simple(frame: &Frame<'_>, mut query: Query, names: &VariableNames<'_>) -> Res
 
 /// The value of a simple expression.
 pub fn eval_simple(frame: &Frame<'_>, simple: &Simple) -> Result<Datum> {
+    with_surroundings(frame, simple, || simple.expression.eval_row(&frame.evaluation, &frame.values))
+}
+
+/// Evaluates a simple expression, or what a change needs of it.
+fn with_surroundings<T>(frame: &Frame<'_>, simple: &Simple, evaluate: impl FnOnce() -> Result<T>) -> Result<T> {
     let _entered = simple.permissions.is_some().then(|| frame.enter(None));
-    eval_entered(frame, simple)
+    begin_simple(frame, simple)?;
+    evaluate()
 }
 
 /// The same, within a statement that has entered already.
 pub fn eval_entered(frame: &Frame<'_>, simple: &Simple) -> Result<Datum> {
+    begin_simple(frame, simple)?;
+    simple.expression.eval_row(&frame.evaluation, &frame.values)
+}
+
+fn begin_simple(frame: &Frame<'_>, simple: &Simple) -> Result<()> {
     if let Some(permissions) = &simple.permissions {
         permissions.check(&frame.context.catalog, frame.context.user.oid)?;
     }
     if simple.reads {
         frame.renew_view();
     }
-    simple.expression.eval_row(&frame.evaluation, &frame.values)
+    Ok(())
+}
+
+/// Puts an element into the variable's array, if the piece's value is that array but for one element and this call has already evaluated
+/// it. False where the value is to be evaluated.
+pub fn change_array(frame: &mut Frame<'_>, variable: usize, e: &Expression) -> Result<bool> {
+    let Some(simple) = known(frame, e).filter(|simple| simple.changes == Some(variable)) else { return Ok(false) };
+    if simple.expression.ty != frame.types[variable].oid {
+        return Ok(false);
+    }
+    let reads = simple.reads;
+    let change = with_surroundings(frame, simple, || simple.expression.array_change(&frame.evaluation, &frame.values));
+    if reads {
+        frame.refresh();
+    }
+    let Some(change) = change? else { return Ok(false) };
+    change.apply(&mut frame.values[variable])?;
+    Ok(true)
 }
 
 /// A piece that this call has already evaluated as one expression; `None` when it must be prepared.

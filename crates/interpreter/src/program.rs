@@ -103,6 +103,8 @@ pub struct Simple {
     pub reads: bool,
     /// It reads none, and its type is no domain, which might refuse NULL.
     pub is_plain: bool,
+    /// The variable whose array it is, but for one element.
+    pub changes: Option<usize>,
     pub permissions: Option<Permissions>,
 }
 

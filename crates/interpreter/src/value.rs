@@ -96,6 +96,7 @@ pub fn assign_expression(frame: &mut Frame<'_>, target: &Target, e: &Expression)
             let place = field::place_of_target(frame, e, *record, name)?;
             return assign_to_place(frame, *record, place, value);
         }
+        Target::Part { variable, .. } if expression::change_array(frame, *variable, e)? => return Ok(()),
         Target::Part { .. } | Target::Row(_) => {
             let wanted = expression::wanted_by(frame, target);
             let value = expression::evaluate(frame, e, wanted)?;
@@ -108,6 +109,9 @@ pub fn assign_expression(frame: &mut Frame<'_>, target: &Target, e: &Expression)
         && let Some(plain) = piece.plain_of(ty)
         && plain.put_number(&mut frame.values, variable)
     {
+        return Ok(());
+    }
+    if ty.typmod < 0 && expression::change_array(frame, variable, e)? {
         return Ok(());
     }
     // A value that has the variable's type already.

@@ -29,6 +29,15 @@ impl ArrayDim {
     }
 }
 
+/// The dimension of an array that has grown by an element; 22003 when it has too many, or a subscript is no integer.
+pub fn grown_dimension(length: usize, lower_bound: i32) -> Result<ArrayDim> {
+    let in_range = i32::try_from(length).ok().filter(|_| length <= ELEMENTS_MAX);
+    match in_range.filter(|length| lower_bound.checked_add(*length).is_some()) {
+        Some(length) => Ok(ArrayDim { length, lower_bound }),
+        None => Err(err!(NUMERIC_VALUE_OUT_OF_RANGE, "integer out of range")),
+    }
+}
+
 /// Elements of an array of these dimensions; 54000 when they are too many, or when a subscript past the last would not be an integer
 /// (PostgreSQL's ArrayGetNItems and ArrayCheckBounds).
 pub fn element_count(dims: &[ArrayDim]) -> Result<usize> {

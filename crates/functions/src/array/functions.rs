@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use melba_fmgr::value_order::Comparison;
 use melba_fmgr::{CallInfo, ScalarFn, lookup, order};
-use melba_types::array::{DIMENSIONS_MAX, ELEMENTS_MAX, element_count};
+use melba_types::array::{DIMENSIONS_MAX, element_count, grown_dimension};
 use melba_types::key::{self, KeyType};
 use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Result, err, limits, sort_by};
 
@@ -28,12 +28,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("array_lower", |_, a| dimension(a, |d| d.lower_bound)),
     ("array_upper", |_, a| dimension(a, upper_bound)),
     ("array_position", |c, a| position(c, a, None)),
-    ("array_position_start", |c, a| {
-        if a[2].is_null() {
-            return Err(err!(NULL_VALUE_NOT_ALLOWED, "initial position must not be null"));
-        }
-        position(c, a, Some(a[2].as_i32()))
-    }),
+    ("array_position_start", |c, a| position(c, a, Some(&a[2]))),
     ("array_positions", positions),
     ("array_remove", remove),
     ("array_replace", replace),
@@ -137,16 +132,16 @@ fn growable(call: &CallInfo<'_>, array: &Datum, array_at: usize) -> Result<(Oid,
             if array.dims.len() > 1 {
                 return Err(not_one_dimensional());
             }
-            Ok((array.element_type, array.elements.clone(), array.dims.first().map_or(1, |d| d.lower_bound)))
+            // One more follows.
+            let mut elements = Vec::with_capacity(array.elements.len() + 1);
+            elements.extend_from_slice(&array.elements);
+            Ok((array.element_type, elements, array.dims.first().map_or(1, |d| d.lower_bound)))
         }
     }
 }
 
 fn grown(element_type: Oid, elements: Vec<Datum>, lower_bound: i32) -> Result<Datum> {
-    if elements.len() > ELEMENTS_MAX || lower_bound.checked_add(elements.len() as i32).is_none() {
-        return Err(crate::int::out_of_range("integer"));
-    }
-    let dims = vec![ArrayDim { length: elements.len() as i32, lower_bound }];
+    let dims = vec![grown_dimension(elements.len(), lower_bound)?];
     Ok(Datum::Array(Arc::new(Array { element_type, dims, elements })))
 }
 
@@ -199,7 +194,7 @@ fn cat(_: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     Ok(with_dims(x, dims, elements))
 }
 
-fn position(call: &CallInfo<'_>, a: &[Datum], start: Option<i32>) -> Result<Datum> {
+fn position(call: &CallInfo<'_>, a: &[Datum], start: Option<&Datum>) -> Result<Datum> {
     if a[0].is_null() {
         return Ok(Datum::Null);
     }
@@ -208,8 +203,12 @@ fn position(call: &CallInfo<'_>, a: &[Datum], start: Option<i32>) -> Result<Datu
         return Err(err!(FEATURE_NOT_SUPPORTED, "searching for elements in multidimensional arrays is not supported"));
     }
     let Some(dim) = array.dims.first() else { return Ok(Datum::Null) };
+    let skip = match start {
+        None => 0,
+        Some(Datum::Null) => return Err(err!(NULL_VALUE_NOT_ALLOWED, "initial position must not be null")),
+        Some(start) => (i64::from(start.as_i32()) - i64::from(dim.lower_bound)).max(0) as usize,
+    };
     let order = Comparison::of_type(call, array.element_type, call.collation)?;
-    let skip = start.map_or(0, |s| (i64::from(s) - i64::from(dim.lower_bound)).max(0) as usize);
     for (i, e) in array.elements.iter().enumerate().skip(skip) {
         if order.compare_nested(e, &a[1])?.is_eq() {
             return Ok(Datum::Int4(dim.lower_bound + i as i32));
