@@ -33,13 +33,44 @@ pub fn invalid_text(type_name: &str, text: &str) -> DbError {
     err!(INVALID_TEXT_REPRESENTATION, "invalid input syntax for type {type_name}: \"{text}\"")
 }
 
+/// 08P01 for a binary value that ends too early.
+pub fn insufficient_data() -> DbError {
+    err!(PROTOCOL_VIOLATION, "insufficient data left in message")
+}
+
+/// The same where PostgreSQL reads single bytes.
+pub fn no_data() -> DbError {
+    err!(PROTOCOL_VIOLATION, "no data left in message")
+}
+
+/// 22P03 for bytes behind a binary value.
+pub fn data_behind() -> DbError {
+    err!(INVALID_BINARY_REPRESENTATION, "incorrect binary data format")
+}
+
+/// The error of a part of a binary value, which names the part that has bytes behind it.
+pub fn in_part(error: DbError, part: impl FnOnce() -> String) -> DbError {
+    match error.message() == data_behind().message() {
+        true => err!(INVALID_BINARY_REPRESENTATION, "improper binary format in {}", part()),
+        false => error,
+    }
+}
+
 /// The bytes of a binary value of fixed length.
 pub fn fixed<const N: usize>(bytes: &[u8]) -> Result<[u8; N]> {
     match bytes.first_chunk::<N>() {
-        None => Err(err!(PROTOCOL_VIOLATION, "insufficient data left in message")),
-        Some(_) if bytes.len() > N => Err(err!(INVALID_BINARY_REPRESENTATION, "incorrect binary data format")),
+        None if N == 1 => Err(no_data()),
+        None => Err(insufficient_data()),
+        Some(_) if bytes.len() > N => Err(data_behind()),
         Some(chunk) => Ok(*chunk),
     }
+}
+
+/// Whether a part of a binary array or row is certainly of another type than is expected: only OIDs that are assigned by hand are the
+/// same in all databases.
+pub fn is_other_type(sent: Oid, expected: Oid) -> bool {
+    const FIRST_GENERATED_OID: u32 = 10_000;
+    sent != expected && sent.0 < FIRST_GENERATED_OID && expected.0 < FIRST_GENERATED_OID
 }
 
 /// Bytes that are quoted between two checks for cancel requests.

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use melba_fmgr::type_io::{data_behind, insufficient_data};
 use melba_fmgr::{CallInfo, ScalarFn, TypeContext, TypeIo, comparison_table};
 use melba_types::bits::{BitStringBuilder, bit, len, octets, sort_key, spelled};
 use melba_types::limits::Ticker;
@@ -85,11 +86,14 @@ fn output(_: &TypeContext<'_>, v: &Datum, out: &mut Vec<u8>) -> Result<()> {
 }
 
 fn receive(c: &TypeContext<'_>, bytes: &[u8]) -> Result<Datum> {
-    let (length, rest) =
-        bytes.split_first_chunk::<4>().ok_or_else(|| err!(PROTOCOL_VIOLATION, "insufficient data left in message"))?;
-    let length = i32::from_be_bytes(*length);
-    let count = usize::try_from(length).ok().filter(|n| n.div_ceil(8) == rest.len());
+    let (length, rest) = bytes.split_first_chunk::<4>().ok_or_else(insufficient_data)?;
+    let count = usize::try_from(i32::from_be_bytes(*length)).ok().filter(|n| *n <= (i32::MAX - 8) as usize);
     let count = count.ok_or_else(|| err!(INVALID_BINARY_REPRESENTATION, "invalid length in external bit string"))?;
+    match rest.len().cmp(&count.div_ceil(8)) {
+        Ordering::Less => return Err(insufficient_data()),
+        Ordering::Greater => return Err(data_behind()),
+        Ordering::Equal => {}
+    }
     let mut bits = BitStringBuilder::with_capacity(count)?;
     rest.iter().enumerate().for_each(|(i, octet)| bits.push(*octet, (count - 8 * i).min(8)));
     let bits = bits.finish();

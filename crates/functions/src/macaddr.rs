@@ -10,7 +10,12 @@ use crate::hash::{hash_bytes, hash_bytes_extended};
 pub const TYPES: &[(Oid, TypeIo)] = &[
     (
         oids::MACADDR,
-        TypeIo { input: |_, s| parse(s).map(datum), output, receive: |_, b| type_io::fixed(b).map(datum::<6>), send },
+        TypeIo {
+            input: |_, s| parse(s).map(datum),
+            output,
+            receive: |_, b| if b.len() < 6 { Err(type_io::no_data()) } else { type_io::fixed(b).map(datum::<6>) },
+            send,
+        },
     ),
     (
         oids::MACADDR8,

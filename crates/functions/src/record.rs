@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use melba_catalog::Relation;
 use melba_fmgr::io::{binary_in, binary_out, check_domain, text_in, text_out};
-use melba_fmgr::type_io::{append_quoted, is_space};
+use melba_fmgr::type_io::{append_quoted, data_behind, in_part, insufficient_data, is_other_type, is_space};
 use melba_fmgr::value_order::Comparison;
 use melba_fmgr::{CallInfo, RowColumn, ScalarFn, Session, TypeContext, TypeIo, lookup};
 use melba_types::{Datum, DbError, Oid, Record, Result, err, limits, oids};
@@ -172,10 +172,10 @@ fn output(context: &TypeContext<'_>, value: &Datum, out: &mut Vec<u8>) -> Result
 /// Binary: number of columns; for each its type, length (-1: null) and value.
 fn receive(context: &TypeContext<'_>, bytes: &[u8]) -> Result<Datum> {
     let fields = fields(context.session, context.type_oid)?;
-    let short = || err!(PROTOCOL_VIOLATION, "insufficient data left in message");
+    let improper = || err!(INVALID_BINARY_REPRESENTATION, "insufficient data left in message");
     let mut rest = bytes;
     let next = |rest: &mut &[u8]| -> Result<i32> {
-        let (head, tail) = rest.split_first_chunk::<4>().ok_or_else(short)?;
+        let (head, tail) = rest.split_first_chunk::<4>().ok_or_else(insufficient_data)?;
         *rest = tail;
         Ok(i32::from_be_bytes(*head))
     };
@@ -186,7 +186,7 @@ fn receive(context: &TypeContext<'_>, bytes: &[u8]) -> Result<Datum> {
     let mut values = Vec::with_capacity(fields.len());
     for (i, field) in fields.iter().enumerate() {
         let ty = Oid(next(&mut rest)? as u32);
-        if ty != field.ty {
+        if is_other_type(ty, field.ty) {
             let name = |ty| lookup::type_name(context.session, ty);
             return Err(err!(
                 DATATYPE_MISMATCH,
@@ -203,11 +203,15 @@ fn receive(context: &TypeContext<'_>, bytes: &[u8]) -> Result<Datum> {
             values.push(check_domain(context.session, field.ty, Datum::Null)?);
             continue;
         }
-        let (value, tail) = usize::try_from(length).ok().and_then(|n| rest.split_at_checked(n)).ok_or_else(short)?;
+        let (value, tail) = usize::try_from(length).ok().and_then(|n| rest.split_at_checked(n)).ok_or_else(improper)?;
         rest = tail;
-        values.push(binary_in(context.session, field.ty, field.typmod, value)?);
+        let value = binary_in(context.session, field.ty, field.typmod, value);
+        values.push(value.map_err(|e| in_part(e, || format!("record column {}", i + 1)))?);
     }
-    Ok(record(context.type_oid, &fields, values))
+    match rest.is_empty() {
+        true => Ok(record(context.type_oid, &fields, values)),
+        false => Err(data_behind()),
+    }
 }
 
 fn send(context: &TypeContext<'_>, value: &Datum, out: &mut Vec<u8>) -> Result<()> {

@@ -2,7 +2,8 @@
 //!
 //! A value is the payload of pg_snapshot_send: how many ids are running, xmin, xmax, the ids in ascending order.
 
-use melba_types::Datum;
+use melba_fmgr::type_io::{data_behind, insufficient_data};
+use melba_types::{Datum, Result, err};
 
 /// A value of the type; `running` ascends between the others.
 pub fn datum(xmin: u64, xmax: u64, running: &[u64]) -> Datum {
@@ -60,12 +61,17 @@ pub fn shows(v: &Datum, xid: u64) -> bool {
 }
 
 /// A value from its binary form.
-pub fn received(bytes: &[u8]) -> Option<Datum> {
-    let (count, ids) = bytes.split_first_chunk::<4>()?;
+pub fn received(bytes: &[u8]) -> Result<Datum> {
+    let invalid = || err!(INVALID_BINARY_REPRESENTATION, "invalid external pg_snapshot data");
+    let (count, ids) = bytes.split_first_chunk::<4>().ok_or_else(insufficient_data)?;
+    let count = usize::try_from(i32::from_be_bytes(*count)).map_err(|_| invalid())?;
     let (ids, rest) = ids.as_chunks::<8>();
-    if ids.len() != usize::try_from(i32::from_be_bytes(*count)).ok()? + 2 || !rest.is_empty() {
-        return None;
+    let (bounds, running) = ids.split_first_chunk::<2>().ok_or_else(insufficient_data)?;
+    if running.len() < count {
+        return Err(insufficient_data());
     }
-    let mut ids = ids.iter().map(|b| u64::from_be_bytes(*b));
-    checked(ids.next()?, ids.next()?, ids.map(Some))
+    let [xmin, xmax] = bounds.map(u64::from_be_bytes);
+    let running_ids = running[..count].iter().map(|b| Some(u64::from_be_bytes(*b)));
+    let snapshot = checked(xmin, xmax, running_ids).ok_or_else(invalid)?;
+    if running.len() == count && rest.is_empty() { Ok(snapshot) } else { Err(data_behind()) }
 }

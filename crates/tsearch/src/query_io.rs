@@ -208,7 +208,7 @@ fn check_shape(nodes: &[Received]) -> Result<()> {
             Received::Binary(_) => wanted += 1,
         }
     }
-    if wanted > 0 && !nodes.is_empty() {
+    if wanted > 0 {
         return Err(DbError::internal("malformed tsquery: operand not found"));
     }
     Ok(())

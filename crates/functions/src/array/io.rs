@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_fmgr::io::{binary_in, binary_out, check_domain, text_in, text_out};
-use melba_fmgr::type_io::{append_quoted, is_space};
+use melba_fmgr::type_io::{append_quoted, data_behind, in_part, insufficient_data, is_other_type, is_space};
 use melba_fmgr::{TypeContext, TypeIo, lookup};
 use melba_types::array::{DIMENSIONS_MAX, ELEMENTS_MAX, element_count};
 use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Result, err, limits, oids};
@@ -403,8 +403,7 @@ fn quote_element(out: &mut Vec<u8>, start: usize, delimiter: u8) -> Result<()> {
 pub fn receive(context: &TypeContext<'_>, bytes: &[u8]) -> Result<Datum> {
     let mut rest = bytes;
     let mut next = || -> Result<i32> {
-        let (head, tail) =
-            rest.split_first_chunk::<4>().ok_or_else(|| err!(PROTOCOL_VIOLATION, "insufficient data left in message"))?;
+        let (head, tail) = rest.split_first_chunk::<4>().ok_or_else(insufficient_data)?;
         rest = tail;
         Ok(i32::from_be_bytes(*head))
     };
@@ -422,7 +421,7 @@ pub fn receive(context: &TypeContext<'_>, bytes: &[u8]) -> Result<Datum> {
     }
     let sent_type = Oid(next()? as u32);
     let element_type = element_type(context)?;
-    if sent_type != element_type {
+    if is_other_type(sent_type, element_type) {
         let name = |ty| lookup::type_name(context.session, ty);
         return Err(err!(
             DATATYPE_MISMATCH,
@@ -441,9 +440,7 @@ pub fn receive(context: &TypeContext<'_>, bytes: &[u8]) -> Result<Datum> {
     let mut elements = Vec::with_capacity(count.min(bytes.len()));
     for _ in 0..count {
         limits::tick()?;
-        let (head, tail) = rest
-            .split_first_chunk::<4>()
-            .ok_or_else(|| err!(INVALID_BINARY_REPRESENTATION, "insufficient data left in message"))?;
+        let (head, tail) = rest.split_first_chunk::<4>().ok_or_else(insufficient_data)?;
         let length = i32::from_be_bytes(*head);
         rest = tail;
         if length == -1 {
@@ -455,10 +452,11 @@ pub fn receive(context: &TypeContext<'_>, bytes: &[u8]) -> Result<Datum> {
             .and_then(|length| rest.split_at_checked(length))
             .ok_or_else(|| err!(INVALID_BINARY_REPRESENTATION, "insufficient data left in message"))?;
         rest = tail;
-        elements.push(binary_in(context.session, element_type, context.typmod, value)?);
+        let value = binary_in(context.session, element_type, context.typmod, value);
+        elements.push(value.map_err(|e| in_part(e, || format!("array element {}", elements.len() + 1)))?);
     }
     if !rest.is_empty() {
-        return Err(err!(INVALID_BINARY_REPRESENTATION, "incorrect binary data format"));
+        return Err(data_behind());
     }
     if elements.is_empty() {
         dims.clear();

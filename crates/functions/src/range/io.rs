@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use melba_fmgr::type_io::{insufficient_data, no_data};
 use melba_fmgr::{TypeContext, TypeIo, io, type_io};
 use melba_types::limits::tick;
 use melba_types::{Datum, DbError, Multirange, Oid, Range, Result, err, oids};
@@ -143,23 +144,25 @@ fn range_out(c: &TypeContext<'_>, v: &Datum, out: &mut Vec<u8>) -> Result<()> {
     write_range(c, &RangeType::of(c.session, c.type_oid)?, v.as_range(), out)
 }
 
-fn insufficient() -> DbError {
-    err!(PROTOCOL_VIOLATION, "insufficient data left in message")
+/// Nothing may follow a range or a multirange.
+fn check_end(rest: &[u8]) -> Result<()> {
+    if rest.is_empty() { Ok(()) } else { Err(err!(PROTOCOL_VIOLATION, "invalid message format")) }
 }
 
 /// A length and that many bytes.
 fn take_sized<'a>(bytes: &mut &'a [u8]) -> Result<&'a [u8]> {
-    let (length, rest) = bytes.split_first_chunk::<4>().ok_or_else(insufficient)?;
+    let (length, rest) = bytes.split_first_chunk::<4>().ok_or_else(insufficient_data)?;
     let length = u32::from_be_bytes(*length) as usize;
-    let (value, rest) = rest.split_at_checked(length).ok_or_else(insufficient)?;
+    let (value, rest) = rest.split_at_checked(length).ok_or_else(insufficient_data)?;
     *bytes = rest;
     Ok(value)
 }
 
 fn receive(c: &TypeContext<'_>, ty: &RangeType, mut bytes: &[u8]) -> Result<Range> {
-    let (&flags, rest) = bytes.split_first().ok_or_else(insufficient)?;
+    let (&flags, rest) = bytes.split_first().ok_or_else(no_data)?;
     bytes = rest;
     if flags & EMPTY != 0 {
+        check_end(bytes)?;
         return Ok(ty.empty());
     }
     let mut bound = |infinite: u8, inclusive: u8, lower: bool| -> Result<Bound> {
@@ -171,6 +174,7 @@ fn receive(c: &TypeContext<'_>, ty: &RangeType, mut bytes: &[u8]) -> Result<Rang
     };
     let lower = bound(LOWER_INFINITE, LOWER_INCLUSIVE, true)?;
     let upper = bound(UPPER_INFINITE, UPPER_INCLUSIVE, false)?;
+    check_end(bytes)?;
     ty.make(lower, upper)
 }
 
@@ -288,12 +292,13 @@ fn multirange_out(c: &TypeContext<'_>, v: &Datum, out: &mut Vec<u8>) -> Result<(
 
 fn multirange_receive(c: &TypeContext<'_>, bytes: &[u8]) -> Result<Datum> {
     let ty = RangeType::of_multirange(c.session, c.type_oid)?;
-    let (count, mut rest) = bytes.split_first_chunk::<4>().ok_or_else(insufficient)?;
+    let (count, mut rest) = bytes.split_first_chunk::<4>().ok_or_else(insufficient_data)?;
     let mut ranges = Vec::new();
     for _ in 0..u32::from_be_bytes(*count) {
         tick()?;
         ranges.push(receive(c, &ty, take_sized(&mut rest)?)?);
     }
+    check_end(rest)?;
     multirange(c.type_oid, ty.normalize(ranges)?)
 }
 

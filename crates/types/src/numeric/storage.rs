@@ -111,12 +111,11 @@ impl Numeric {
             |what: &str| -> DbError { err!(INVALID_BINARY_REPRESENTATION, "invalid {what} in external \"numeric\" value") };
         let word = |at: usize| bytes.get(at..at + 2).map(|b| u16::from_be_bytes([b[0], b[1]])).ok_or_else(short);
         let (count, weight, sign, scale) = (word(0)? as usize, word(2)? as i16, word(4)?, word(6)?);
-        let negative = match sign {
-            WIRE_POSITIVE => false,
-            WIRE_NEGATIVE => true,
-            WIRE_NAN => return Ok(Numeric::NAN),
-            WIRE_INFINITY => return Ok(Numeric::INFINITY),
-            WIRE_NEGATIVE_INFINITY => return Ok(Numeric::NEGATIVE_INFINITY),
+        let special = match sign {
+            WIRE_POSITIVE | WIRE_NEGATIVE => None,
+            WIRE_NAN => Some(Numeric::NAN),
+            WIRE_INFINITY => Some(Numeric::INFINITY),
+            WIRE_NEGATIVE_INFINITY => Some(Numeric::NEGATIVE_INFINITY),
             _ => return Err(invalid("sign")),
         };
         if u32::from(scale) > SCALE_MAX {
@@ -129,6 +128,11 @@ impl Numeric {
         if bytes.len() != 8 + 2 * count {
             return Err(err!(INVALID_BINARY_REPRESENTATION, "incorrect binary data format"));
         }
+        // The digits of special values are read, and ignored.
+        if let Some(special) = special {
+            return Ok(special);
+        }
+        let negative = sign == WIRE_NEGATIVE;
         Numeric::from_decimal(Decimal::from_groups(negative, i32::from(weight), &groups, u32::from(scale)))
     }
 
