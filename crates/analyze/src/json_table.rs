@@ -234,6 +234,6 @@ fn path_text(spec: &pb::JsonTablePathSpec) -> Result<&str> {
 /// The path of a column that has none: the field of its name.
 fn default_path(name: &str) -> Result<String> {
     let mut path = b"$.".to_vec();
-    write_string(name, &mut path);
+    write_string(name, &mut path)?;
     String::from_utf8(path).map_err(|_| DbError::internal("name of a column is not UTF-8"))
 }

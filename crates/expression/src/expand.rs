@@ -199,6 +199,14 @@ fn raw_bytes(value: &Datum) -> usize {
     }
 }
 
+/// What a column's values in stored form take when they are expanded.
+pub fn expanded_bytes(column: &Column) -> usize {
+    match &column.data {
+        ColumnData::Stored(values) => values.iter().map(raw_bytes).sum(),
+        _ => 0,
+    }
+}
+
 /// How many rows from `from` on may be expanded together: one at least.
 pub fn rows_within(batch: &Batch, from: usize) -> usize {
     let mut bytes = 0;

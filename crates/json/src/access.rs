@@ -12,12 +12,12 @@ use super::hash::root_hash;
 use super::{index_of, part, part_text, root, strings};
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
-    ("jsonb_object_field", |_, a| Ok(optional(root(&a[0]).field(a[1].as_str())))),
-    ("jsonb_object_field_text", |_, a| Ok(root(&a[0]).field(a[1].as_str()).map_or(Datum::Null, part_text))),
-    ("jsonb_array_element", |_, a| Ok(optional(element(root(&a[0]), a[1].as_i32())))),
-    ("jsonb_array_element_text", |_, a| Ok(element(root(&a[0]), a[1].as_i32()).map_or(Datum::Null, part_text))),
-    ("jsonb_extract_path", |_, a| Ok(optional(walk(root(&a[0]), &a[1])))),
-    ("jsonb_extract_path_text", |_, a| Ok(walk(root(&a[0]), &a[1]).map_or(Datum::Null, part_text))),
+    ("jsonb_object_field", |_, a| optional(root(&a[0]).field(a[1].as_str()), part)),
+    ("jsonb_object_field_text", |_, a| optional(root(&a[0]).field(a[1].as_str()), part_text)),
+    ("jsonb_array_element", |_, a| optional(element(root(&a[0]), a[1].as_i32()), part)),
+    ("jsonb_array_element_text", |_, a| optional(element(root(&a[0]), a[1].as_i32()), part_text)),
+    ("jsonb_extract_path", |_, a| optional(walk(root(&a[0]), &a[1]), part)),
+    ("jsonb_extract_path_text", |_, a| optional(walk(root(&a[0]), &a[1]), part_text)),
     ("jsonb_exists", |_, a| Ok(Datum::Bool(exists(root(&a[0]), a[1].as_str())))),
     ("jsonb_exists_any", |_, a| some_key(root(&a[0]), &a[1], true).map(Datum::Bool)),
     ("jsonb_exists_all", |_, a| some_key(root(&a[0]), &a[1], false).map(|some| Datum::Bool(!some))),
@@ -31,7 +31,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     }),
     ("jsonb_pretty", |_, a| {
         let mut out = Vec::new();
-        write_pretty(root(&a[0]), 0, &mut out);
+        write_pretty(root(&a[0]), 0, &mut out)?;
         melba_fmgr::io::into_string(out).map(Datum::text)
     }),
     ("jsonb_hash", |_, a| root_hash(root(&a[0]), None).map(|hash| Datum::Int4(hash as i32))),
@@ -51,8 +51,8 @@ fn element(json: Json<'_>, index: i32) -> Option<Json<'_>> {
     }
 }
 
-fn optional(found: Option<Json<'_>>) -> Datum {
-    found.map_or(Datum::Null, part)
+fn optional<'j>(found: Option<Json<'j>>, value: fn(Json<'j>) -> Result<Datum>) -> Result<Datum> {
+    found.map_or(Ok(Datum::Null), value)
 }
 
 fn key(datum: &Datum) -> Vec<u8> {

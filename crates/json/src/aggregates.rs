@@ -155,7 +155,7 @@ impl Aggregate for TextObject {
         if let Some(keys) = &mut self.keys {
             if !keys.insert(key.clone()) {
                 let mut shown = Vec::new();
-                write_string(&key, &mut shown);
+                write_string(&key, &mut shown)?;
                 return Err(duplicate_key(&String::from_utf8_lossy(&shown)));
             }
             if self.skip_nulls && args[1].is_null() {
@@ -165,7 +165,7 @@ impl Aggregate for TextObject {
         if text.len() > 2 {
             text.extend_from_slice(b", ");
         }
-        write_string(&key, text);
+        write_string(&key, text)?;
         text.extend_from_slice(b" : ");
         append_json(call.session, argument_type(call, 1), &args[1], text)?;
         limits::check_length(text.len())

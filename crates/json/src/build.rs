@@ -45,8 +45,8 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
         datum(&JsonbValue::object(fields)?)
     }),
     ("jsonb_build_object_noargs", |_, _| datum(&JsonbValue::Object(Vec::new()))),
-    ("json_object", |_, a| Ok(object_text(&pairs_of_array(&a[0])?))),
-    ("json_object_two_arg", |_, a| Ok(object_text(&pairs_of_arrays(&a[0], &a[1])?))),
+    ("json_object", |_, a| object_text(&pairs_of_array(&a[0])?)),
+    ("json_object_two_arg", |_, a| object_text(&pairs_of_arrays(&a[0], &a[1])?)),
     ("jsonb_object", |_, a| object_value(pairs_of_array(&a[0])?)),
     ("jsonb_object_two_arg", |_, a| object_value(pairs_of_arrays(&a[0], &a[1])?)),
 ];
@@ -109,7 +109,7 @@ fn build_object(call: &CallInfo<'_>, args: &[Datum]) -> Result<Datum> {
         if pair[0].1.is_null() {
             return Err(null_key());
         }
-        write_string(&key_text(call.session, pair[0].0, &pair[0].1)?, &mut out);
+        write_string(&key_text(call.session, pair[0].0, &pair[0].1)?, &mut out)?;
         out.extend_from_slice(b" : ");
         append_json(call.session, pair[1].0, &pair[1].1, &mut out)?;
     }
@@ -206,14 +206,14 @@ fn append(session: &dyn Session, ty: Oid, value: &Datum, pretty: bool, out: &mut
             }
         }
         Category::Json => out.extend_from_slice(value.as_str().as_bytes()),
-        Category::Jsonb => write(root(value), out),
+        Category::Jsonb => write(root(value), out)?,
         Category::Cast(function) => {
             let json = cast(session, ty, function, value)?;
             out.extend_from_slice(if json.is_null() { b"null" } else { json.as_str().as_bytes() });
         }
         Category::Array(element) => append_array(session, element, value, pretty, out)?,
         Category::Record => append_record(session, value.as_record(), pretty, out)?,
-        _ => write_string(&scalar_text(session, ty, value)?, out),
+        _ => write_string(&scalar_text(session, ty, value)?, out)?,
     }
     Ok(())
 }
@@ -270,7 +270,7 @@ fn append_record(session: &dyn Session, record: &Record, pretty: bool, out: &mut
         if i > 0 {
             out.extend_from_slice(if pretty { b",\n " } else { b"," });
         }
-        write_string(name, out);
+        write_string(name, out)?;
         out.push(b':');
         append(session, field_type(record, i), value, false, out)?;
     }
@@ -391,21 +391,21 @@ fn pairs_of_arrays(keys: &Datum, values: &Datum) -> Result<Pairs> {
     keys.elements.iter().zip(&values.elements).map(|(key, value)| pair(key, value)).collect()
 }
 
-fn object_text(pairs: &Pairs) -> Datum {
+fn object_text(pairs: &Pairs) -> Result<Datum> {
     let mut out = vec![b'{'];
     for (i, (key, value)) in pairs.iter().enumerate() {
         if i > 0 {
             out.extend_from_slice(b", ");
         }
-        write_string(key, &mut out);
+        write_string(key, &mut out)?;
         out.extend_from_slice(b" : ");
         match value {
-            Some(value) => write_string(value, &mut out),
+            Some(value) => write_string(value, &mut out)?,
             None => out.extend_from_slice(b"null"),
         }
     }
     out.push(b'}');
-    Datum::text(String::from_utf8_lossy(&out).into_owned())
+    io::into_string(out).map(Datum::text)
 }
 
 fn object_value(pairs: Pairs) -> Result<Datum> {

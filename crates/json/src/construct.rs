@@ -61,7 +61,7 @@ fn unquoted(json: &Datum) -> Result<String> {
         JsonbValue::String(text) => Ok(text),
         value => {
             let mut out = Vec::new();
-            melba_types::jsonb::write(melba_types::jsonb::Json::root(&value.to_bytes()?), &mut out);
+            melba_types::jsonb::write(melba_types::jsonb::Json::root(&value.to_bytes()?), &mut out)?;
             io::into_string(out)
         }
     }
@@ -92,7 +92,7 @@ fn object(call: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
                 true => err!(DUPLICATE_JSON_OBJECT_KEY_VALUE, "duplicate JSON object key value"),
                 false => {
                     let mut key = Vec::new();
-                    write_string(&name, &mut key);
+                    write_string(&name, &mut key)?;
                     let key = io::into_string(key)?;
                     err!(DUPLICATE_JSON_OBJECT_KEY_VALUE, "duplicate JSON object key value: {key}")
                 }
@@ -109,7 +109,7 @@ fn object(call: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
         if text.len() > 1 {
             text.extend_from_slice(b", ");
         }
-        write_string(&name, &mut text);
+        write_string(&name, &mut text)?;
         text.extend_from_slice(b" : ");
         append_json(call.session, ty, value, &mut text)?;
     }

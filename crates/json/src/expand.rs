@@ -44,14 +44,16 @@ fn jsonb_each(value: &Datum, function: &str, text: bool) -> Result<Rows> {
         return Err(not_applicable(&format!("call {function} on a non-object")));
     };
     let value = if text { part_text } else { part };
-    Ok(rows(object.iter().map(|(key, json)| vec![Datum::text(key), value(json)]).collect()))
+    let fields = object.iter().map(|(key, json)| Ok(vec![Datum::text(key), value(json)?]));
+    Ok(rows(fields.collect::<Result<_>>()?))
 }
 
 fn jsonb_elements(value: &Datum, text: bool) -> Result<Rows> {
     match root(value).view() {
         View::Array(array) => {
             let value = if text { part_text } else { part };
-            Ok(rows(array.iter().map(|json| vec![value(json)]).collect()))
+            let elements = array.iter().map(|json| Ok(vec![value(json)?]));
+            Ok(rows(elements.collect::<Result<_>>()?))
         }
         View::Object(_) => Err(not_applicable("extract elements from an object")),
         _ => Err(not_applicable("extract elements from a scalar")),

@@ -53,10 +53,7 @@ const TYPES: &[(Oid, TypeIo)] = &[
         oids::JSONB,
         TypeIo {
             input: |_, s| datum(&JsonbValue::parse(s)?),
-            output: |_, v, out| {
-                write(root(v), out);
-                Ok(())
-            },
+            output: |_, v, out| write(root(v), out),
             receive: |c, b| match b.split_first() {
                 Some((1, text)) => datum(&JsonbValue::parse(&received(c, text)?)?),
                 Some((version, _)) => Err(err!(INTERNAL_ERROR, "unsupported jsonb version number {version}")),
@@ -65,7 +62,7 @@ const TYPES: &[(Oid, TypeIo)] = &[
             send: |c, v, out| {
                 out.push(1);
                 let mut text = Vec::new();
-                write(root(v), &mut text);
+                write(root(v), &mut text)?;
                 send_text(c, &melba_fmgr::io::into_string(text)?, out)
             },
         },
@@ -86,22 +83,25 @@ pub fn datum(value: &JsonbValue) -> Result<Datum> {
 }
 
 /// A part of a jsonb as a separate jsonb.
-pub fn part(json: Json<'_>) -> Datum {
-    Datum::bytes(json.to_bytes())
+pub fn part(json: Json<'_>) -> Result<Datum> {
+    Ok(Datum::bytes(json.to_bytes()))
 }
 
 /// A part of a jsonb as text: strings without quotes, null as NULL.
-pub fn part_text(json: Json<'_>) -> Datum {
+///
+/// # Errors
+/// Those of a text that is too long.
+pub fn part_text(json: Json<'_>) -> Result<Datum> {
     use melba_types::jsonb::View;
-    match json.view() {
+    Ok(match json.view() {
         View::Null => Datum::Null,
         View::String(text) => Datum::text(text),
         _ => {
             let mut out = Vec::new();
-            write(json, &mut out);
-            Datum::text(String::from_utf8_lossy(&out).into_owned())
+            write(json, &mut out)?;
+            Datum::text(melba_fmgr::io::into_string(out)?)
         }
-    }
+    })
 }
 
 /// The elements of a text[] argument, `None` for nulls.

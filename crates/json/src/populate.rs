@@ -51,7 +51,7 @@ impl Source<'_> {
             Source::Tree(value) => {
                 let bytes = value.to_bytes()?;
                 let mut out = Vec::new();
-                write(melba_types::jsonb::Json::root(&bytes), &mut out);
+                write(melba_types::jsonb::Json::root(&bytes), &mut out)?;
                 io::into_string(out)
             }
         }

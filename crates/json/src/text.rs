@@ -96,7 +96,7 @@ fn strip(node: &JsonNode<'_>, in_arrays: bool, out: &mut Vec<u8>) -> Result<()> 
                 if i > 0 {
                     out.push(b',');
                 }
-                write_string(&unescape(key)?, out);
+                write_string(&unescape(key)?, out)?;
                 out.push(b':');
                 strip(value, in_arrays, out)?;
             }
@@ -112,7 +112,7 @@ fn strip(node: &JsonNode<'_>, in_arrays: bool, out: &mut Vec<u8>) -> Result<()> 
             }
             out.push(b']');
         }
-        JsonKind::String => write_string(&unescape(node.raw)?, out),
+        JsonKind::String => write_string(&unescape(node.raw)?, out)?,
         _ => out.extend_from_slice(node.raw.as_bytes()),
     }
     Ok(())

@@ -145,7 +145,7 @@ fn put_json(headline: &Headline<'_>, node: &JsonNode<'_>, out: &mut Vec<u8>) -> 
         JsonKind::Object(fields) => {
             for (at, (key, value)) in fields.iter().enumerate() {
                 out.push(if at == 0 { b'{' } else { b',' });
-                write_string(&unescape(key)?, out);
+                write_string(&unescape(key)?, out)?;
                 out.push(b':');
                 put_json(headline, value, out)?;
             }
@@ -158,7 +158,7 @@ fn put_json(headline: &Headline<'_>, node: &JsonNode<'_>, out: &mut Vec<u8>) -> 
             }
             out.extend_from_slice(if elements.is_empty() { b"[]" } else { b"]" });
         }
-        JsonKind::String => write_string(&headline.of(&unescape(node.raw)?)?, out),
+        JsonKind::String => write_string(&headline.of(&unescape(node.raw)?)?, out)?,
         _ => out.extend_from_slice(node.raw.as_bytes()),
     }
     Ok(())

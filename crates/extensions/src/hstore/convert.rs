@@ -31,9 +31,9 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("hstore_to_json", |_, a| to_json(&a[0], write_string)),
     ("hstore_to_json_loose", |_, a| {
         to_json(&a[0], |value, out| match value {
-            "t" => out.extend_from_slice(b"true"),
-            "f" => out.extend_from_slice(b"false"),
-            number if is_number(number) => out.extend_from_slice(number.as_bytes()),
+            "t" => append(b"true", out),
+            "f" => append(b"false", out),
+            number if is_number(number) => append(number.as_bytes(), out),
             other => write_string(other, out),
         })
     }),
@@ -88,16 +88,21 @@ fn is_number(text: &str) -> bool {
         && parse(text, true).is_ok_and(|node| matches!(node.kind, JsonKind::Number) && node.raw == text)
 }
 
-fn to_json(value: &Datum, write: impl Fn(&str, &mut Vec<u8>)) -> Result<Datum> {
+fn append(bytes: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    out.extend_from_slice(bytes);
+    Ok(())
+}
+
+fn to_json(value: &Datum, write: impl Fn(&str, &mut Vec<u8>) -> Result<()>) -> Result<Datum> {
     let mut out = vec![b'{'];
     for (i, (key, value)) in hstore::pairs(value.as_bytes()).enumerate() {
         if i > 0 {
             out.extend_from_slice(b", ");
         }
-        write_string(key, &mut out);
+        write_string(key, &mut out)?;
         out.extend_from_slice(b": ");
         match value {
-            Some(value) => write(value, &mut out),
+            Some(value) => write(value, &mut out)?,
             None => out.extend_from_slice(b"null"),
         }
     }

@@ -232,7 +232,7 @@ impl Accessor {
 
 fn quoted(text: &str, f: &mut Formatter<'_>) -> Result {
     let mut out = Vec::new();
-    write_string(text, &mut out);
+    write_string(text, &mut out).map_err(|_| std::fmt::Error)?;
     f.write_str(&String::from_utf8_lossy(&out))
 }
 

@@ -11,6 +11,7 @@ use crate::ExecContext;
 use crate::join_filter::JoinFilter;
 use melba_expression::Expression;
 use melba_expression::Vector;
+use melba_expression::expand;
 use melba_expression::key::KeyPart;
 use melba_plan::node::HashJoinNode;
 use melba_spill::Partitions;
@@ -132,6 +133,15 @@ impl Built {
 
     /// For each left row the first row with its key, or `END`.
     pub fn heads(&self, node: &HashJoinNode, ctx: &ExecContext, left: &Batch) -> Result<Vec<u32>> {
+        let mut out = Vec::with_capacity(left.rows);
+        in_pieces(ctx, &node.left_keys, left, |piece| {
+            out.extend(self.heads_of_piece(node, ctx, piece)?);
+            Ok(())
+        })?;
+        Ok(out)
+    }
+
+    fn heads_of_piece(&self, node: &HashJoinNode, ctx: &ExecContext, left: &Batch) -> Result<Vec<u32>> {
         let keys = node.left_keys.iter().map(|k| k.eval_vector(ctx, left)).collect::<Result<Vec<_>>>()?;
         let mut out = Vec::with_capacity(left.rows);
         match &self.table {
@@ -234,6 +244,24 @@ fn int_of(key: &Vector<'_>, i: usize) -> Option<i64> {
     }
 }
 
+/// Calls `each` with as many rows at a time as may be expanded together, where keys are columns in stored form. The other columns of
+/// a piece may lack.
+fn in_pieces(ctx: &ExecContext, keys: &[Expression], batch: &Batch, mut each: impl FnMut(&Batch) -> Result<()>) -> Result<()> {
+    let mut read = Vec::new();
+    keys.iter().for_each(|key| key.columns(&mut read));
+    if !read.iter().any(|column| batch.columns[*column].is_stored()) {
+        return each(batch);
+    }
+    let mut from = 0;
+    while from < batch.rows {
+        ctx.check_interrupt()?;
+        let rows = expand::rows_within(batch, from);
+        each(&batch.slice(from..from + rows, Some(&read)))?;
+        from += rows;
+    }
+    Ok(())
+}
+
 /// The join keys of one side.
 pub(super) struct Keys<'a> {
     pub expressions: &'a [Expression],
@@ -241,27 +269,37 @@ pub(super) struct Keys<'a> {
 }
 
 impl Keys<'_> {
-    /// What keys that are computed take, and their copies in a table: as long as it is made, both are there.
+    /// What keys that are computed or expanded take, and their copies in a table: as long as it is made, both are there.
     pub fn computed_bytes(&self, ctx: &ExecContext, batch: &Batch) -> Result<usize> {
-        let is_computed = |key: &&Expression| key.makes_values() && !key.is_volatile();
-        let made = self.expressions.iter().filter(is_computed).map(|key| Ok(2 * key.eval_vector(ctx, batch)?.owned_bytes()));
-        made.sum()
+        let bytes = |key: &Expression| {
+            if key.makes_values() && !key.is_volatile() {
+                return Ok(2 * key.eval_vector(ctx, batch)?.owned_bytes());
+            }
+            let mut read = Vec::new();
+            if key.is_column() {
+                key.columns(&mut read);
+            }
+            Ok(2 * read.iter().map(|column| expand::expanded_bytes(&batch.columns[*column])).sum::<usize>())
+        };
+        self.expressions.iter().map(bytes).sum()
     }
 
     /// The rows without a NULL in a key; `None`: all of them.
     pub fn not_null(&self, ctx: &ExecContext, batch: &Batch) -> Result<Option<Vec<u32>>> {
-        let keys = self.expressions.iter().map(|k| k.eval_vector(ctx, batch)).collect::<Result<Vec<_>>>()?;
+        let keys = self.expressions.iter().map(|k| k.eval_stored_vector(ctx, batch)).collect::<Result<Vec<_>>>()?;
         let rows: Vec<u32> = (0..batch.rows as u32).filter(|row| !keys.iter().any(|key| key.is_null(*row as usize))).collect();
         Ok((rows.len() < batch.rows).then_some(rows))
     }
 
     /// Splits a batch by key. Rows with a NULL, which never find a partner, are all in the first part.
     pub fn split(&self, ctx: &ExecContext, batch: Batch, to: &mut Partitions) -> Result<()> {
-        let keys = self.expressions.iter().map(|k| k.eval_vector(ctx, &batch)).collect::<Result<Vec<_>>>()?;
-        let mut key = Vec::new();
-        let part = |i| if key_of(&keys, self.parts, i, &mut key) { to.part_of(&key) } else { 0 };
-        let parts: Vec<u32> = (0..batch.rows).map(part).collect();
-        drop(keys);
+        let (mut parts, mut key) = (Vec::with_capacity(batch.rows), Vec::new());
+        in_pieces(ctx, self.expressions, &batch, |piece| {
+            let keys = self.expressions.iter().map(|k| k.eval_vector(ctx, piece)).collect::<Result<Vec<_>>>()?;
+            let part = |i| if key_of(&keys, self.parts, i, &mut key) { to.part_of(&key) } else { 0 };
+            parts.extend((0..piece.rows).map(part));
+            Ok(())
+        })?;
         to.push(batch, &parts)
     }
 }
