@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use melba_fmgr::type_io::{data_behind, no_data};
 use melba_fmgr::{ScalarFn, TypeContext, TypeIo, comparison_table, type_io};
 use melba_types::inet::{Inet, sort_key};
 use melba_types::{Datum, Oid, Result, err, oids};
@@ -54,7 +55,7 @@ fn receive(_: &TypeContext<'_>, bytes: &[u8], network: bool) -> Result<Datum> {
     let name = if network { "cidr" } else { "inet" };
     let invalid = |what: &str| err!(INVALID_BINARY_REPRESENTATION, "invalid {what} in external \"{name}\" value");
     let [family, bits, _, size, address @ ..] = bytes else {
-        return Err(err!(PROTOCOL_VIOLATION, "insufficient data left in message"));
+        return Err(no_data());
     };
     let length = match family {
         2 => 4,
@@ -64,8 +65,13 @@ fn receive(_: &TypeContext<'_>, bytes: &[u8], network: bool) -> Result<Datum> {
     if *bits > length * 8 {
         return Err(invalid("bits"));
     }
-    if *size != length || address.len() != usize::from(length) {
+    if *size != length {
         return Err(invalid("length"));
+    }
+    match address.len().cmp(&usize::from(length)) {
+        Ordering::Less => return Err(no_data()),
+        Ordering::Greater => return Err(data_behind()),
+        Ordering::Equal => {}
     }
     let mut stored = vec![*family, *bits];
     stored.extend_from_slice(address);
@@ -154,7 +160,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("inetor", |_, a| bitwise(a, "OR", |x, y| x | y)),
     ("inetpl", |_, a| shifted(load(&a[0]), i128::from(a[1].as_i64()))),
     ("int8pl_inet_2631", |_, a| shifted(load(&a[1]), i128::from(a[0].as_i64()))),
-    ("inetmi_int8", |_, a| shifted(load(&a[0]), -i128::from(a[1].as_i64()))),
+    ("inetmi_int8", |_, a| shifted(load(&a[0]), i128::from(a[1].as_i64().wrapping_neg()))),
     ("inetmi", |_, a| {
         let (x, y) = (load(&a[0]), load(&a[1]));
         if x.v6 != y.v6 {

@@ -28,7 +28,7 @@ const SNAPSHOT: TypeIo = TypeIo {
         out.extend_from_slice(snapshot::print(v).as_bytes());
         Ok(())
     },
-    receive: |_, b| snapshot::received(b).ok_or_else(|| err!(INVALID_BINARY_REPRESENTATION, "invalid external pg_snapshot data")),
+    receive: |_, b| snapshot::received(b),
     send: |_, v, out| {
         out.extend_from_slice(v.as_bytes());
         Ok(())
@@ -71,7 +71,7 @@ pub const TYPES: &[(Oid, TypeIo)] = &[
         TypeIo {
             input: |_, s| vector_in(s, oids::OID, |s| oid_in(s, "oid").map(Datum::Oid)),
             output: |_, v, out| vector_out(v, out),
-            receive: crate::array::io::receive,
+            receive: |c, b| vector_receive(c, b, "oidvector"),
             send: crate::array::io::send,
         },
     ),
@@ -80,7 +80,7 @@ pub const TYPES: &[(Oid, TypeIo)] = &[
         TypeIo {
             input: |_, s| vector_in(s, oids::INT2, |s| melba_fmgr::integer::int2_in(s).map(Datum::Int2)),
             output: |_, v, out| vector_out(v, out),
-            receive: crate::array::io::receive,
+            receive: |c, b| vector_receive(c, b, "int2vector"),
             send: crate::array::io::send,
         },
     ),
@@ -99,19 +99,21 @@ fn unsigned_in(text: &str, type_name: &str, max: u64) -> Result<u64> {
     let negative = trimmed.starts_with('-');
     let digits = trimmed.strip_prefix(['-', '+']).unwrap_or(trimmed);
     let (digits, radix) = match digits.as_bytes() {
-        [b'0', b'x' | b'X', ..] if type_name != "oid" => (&digits[2..], 16),
-        [b'0', _, ..] if type_name != "oid" => (&digits[1..], 8),
+        [b'0', b'x' | b'X', ..] => (&digits[2..], 16),
+        [b'0', _, ..] => (&digits[1..], 8),
         _ => (digits, 10),
     };
     if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
         return Err(invalid());
     }
     let value = u64::from_str_radix(digits, radix).map_err(|_| out_of_range())?;
-    if max < u64::MAX && negative {
-        // Down to -2^31 is taken as the same 32 bits.
-        return if value <= 1 << 31 { Ok(u64::from((value as u32).wrapping_neg())) } else { Err(out_of_range()) };
+    let value = if negative { value.wrapping_neg() } else { value };
+    // Of 32 bits, what is a negative number of 64 bits down to -2^31 is taken as the same bits.
+    match i32::try_from(value as i64) {
+        _ if value <= max => Ok(value),
+        Ok(signed) => Ok(u64::from(signed as u32)),
+        Err(_) => Err(out_of_range()),
     }
-    if value > max { Err(out_of_range()) } else { Ok(if negative { value.wrapping_neg() } else { value }) }
 }
 
 /// The text of an oid, xid or cid.
@@ -128,6 +130,16 @@ fn vector_in(text: &str, element_type: Oid, read: impl Fn(&str) -> Result<Datum>
 pub fn vector(element_type: Oid, elements: Vec<Datum>) -> Datum {
     let dims = vec![ArrayDim { length: elements.len() as i32, lower_bound: 0 }];
     Datum::Array(Arc::new(Array { element_type, dims, elements }))
+}
+
+/// An array of one dimension that starts at 0, without NULLs.
+fn vector_receive(c: &melba_fmgr::TypeContext<'_>, bytes: &[u8], name: &str) -> Result<Datum> {
+    let value = crate::array::io::receive(c, bytes)?;
+    let array = value.as_array();
+    match &array.dims[..] {
+        [dim] if dim.lower_bound == 0 && !array.elements.iter().any(Datum::is_null) => Ok(value),
+        _ => Err(err!(INVALID_BINARY_REPRESENTATION, "invalid {name} data")),
+    }
 }
 
 fn vector_out(v: &Datum, out: &mut Vec<u8>) -> Result<()> {

@@ -74,7 +74,7 @@ fn to_reg(call: &CallInfo<'_>, a: &[Datum], ty: Oid) -> Result<Datum> {
 }
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
-    ("text_regclass", |c, a| object_named(c.session, oids::REGCLASS, a[0].as_str()).map(|oid| Datum::Oid(oid.0))),
+    ("text_regclass", |c, a| relation_named(c.session, a[0].as_str()).map(|oid| Datum::Oid(oid.0))),
     ("to_regclass", |c, a| to_reg(c, a, oids::REGCLASS)),
     ("pg_basetype", |c, a| {
         let (catalog, oid) = (c.session.catalog(), Oid(a[0].as_oid()));

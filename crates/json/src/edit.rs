@@ -22,6 +22,9 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("jsonb_delete_path", |_, a| edit(&a[0], &a[1], None, Change::Delete)),
     ("jsonb_delete", |_, a| delete_keys(&a[0], &[a[1].as_str()])),
     ("jsonb_delete_array", |_, a| {
+        if a[1].as_array().dims.len() > 1 {
+            return Err(err!(ARRAY_SUBSCRIPT_ERROR, "wrong number of array subscripts"));
+        }
         let keys = strings(&a[1]);
         let keys: Vec<&str> = keys.iter().flatten().map(|key| &**key).collect();
         delete_keys(&a[0], &keys)

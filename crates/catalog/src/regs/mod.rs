@@ -53,6 +53,19 @@ impl NameScope<'_> {
 }
 
 /// Lookups by name under a search path.
+/// An OID in digits, as the type oid reads it: octal behind a zero.
+fn numeric_oid(text: &str) -> Result<Oid> {
+    let (digits, radix) = match text.strip_prefix('0') {
+        Some(octal) if !octal.is_empty() => (octal, 8),
+        _ => (text, 10),
+    };
+    if !digits.bytes().all(|digit| char::from(digit).is_digit(radix)) {
+        bail!(INVALID_TEXT_REPRESENTATION, "invalid input syntax for type oid: \"{text}\"");
+    }
+    let oid = u32::from_str_radix(digits, radix).map(Oid);
+    oid.map_err(|_| err!(NUMERIC_VALUE_OUT_OF_RANGE, "value \"{text}\" is out of range for type oid"))
+}
+
 impl Catalog {
     /// The relation of a bare name.
     pub fn find_relation(&self, path: &[Oid], name: &str) -> Option<&Arc<Relation>> {
@@ -259,10 +272,7 @@ impl Catalog {
             return Ok(Oid::INVALID);
         }
         if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
-            return text
-                .parse()
-                .map(Oid)
-                .map_err(|_| err!(NUMERIC_VALUE_OUT_OF_RANGE, "value \"{text}\" is out of range for type oid"));
+            return numeric_oid(text);
         }
         match ty {
             oids::REGTYPE => parse_type(self, text, within),

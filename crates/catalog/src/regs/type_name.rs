@@ -217,7 +217,8 @@ pub fn parse_type(catalog: &Catalog, text: &str, within: &NameScope<'_>) -> Resu
     if !is_array {
         return Ok(ty);
     }
-    let array = if catalog.array_element(ty).is_some() { Some(ty) } else { catalog.array_of(ty) };
+    // An array's array is the array itself; a domain over an array has its own.
+    let array = catalog.array_of(ty).or_else(|| catalog.array_element(ty).map(|_| ty));
     array.ok_or_else(|| err!(UNDEFINED_OBJECT, "type \"{}[]\" does not exist", names.join(".")))
 }
 

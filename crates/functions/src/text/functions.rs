@@ -61,7 +61,12 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
         strict(a, |s| {
             let total = length(s);
             let n = a[1].as_i32();
-            let skipped = if n < 0 { n.unsigned_abs() as usize } else { total.saturating_sub(n as usize) };
+            let skipped = match n {
+                // Without a positive counterpart: PostgreSQL returns the whole text.
+                i32::MIN => 0,
+                n if n < 0 => n.unsigned_abs() as usize,
+                n => total.saturating_sub(n as usize),
+            };
             slice(s, skipped.min(total)..total).into()
         })
     }),

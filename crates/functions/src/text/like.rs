@@ -104,6 +104,22 @@ fn char_length(s: &[u8], utf8: bool) -> usize {
     .min(s.len())
 }
 
+/// As in PostgreSQL, the pattern behind a % is read up to the first character to be found, as far as the value has characters for each _.
+fn check_behind(value: &[u8], pattern: &[u8], utf8: bool) -> Result<()> {
+    let wildcards = pattern.iter().take_while(|c| matches!(c, b'%' | b'_')).count();
+    if pattern[wildcards..] != *b"\\" {
+        return Ok(());
+    }
+    let mut rest = value;
+    for _ in pattern[..wildcards].iter().filter(|c| **c == b'_') {
+        if rest.is_empty() {
+            return Ok(());
+        }
+        rest = &rest[char_length(rest, utf8)..];
+    }
+    Err(dangling_escape())
+}
+
 /// Whether the whole of `value` matches. Backtracking is only needed to the last `%`, so the time is at most quadratic.
 pub fn matches(value: &[u8], pattern: &[u8], utf8: bool) -> Result<bool> {
     let (mut v, mut p) = (0, 0);
@@ -118,6 +134,7 @@ pub fn matches(value: &[u8], pattern: &[u8], utf8: bool) -> Result<bool> {
                 if p == pattern.len() {
                     return Ok(true);
                 }
+                check_behind(&value[v..], &pattern[p..], utf8)?;
                 retry = Some((p, v));
                 false
             }
@@ -215,6 +232,10 @@ mod tests {
             assert_eq!(matches(value.as_bytes(), pattern.as_bytes(), true).expect("pattern"), expected, "{value} {pattern}");
         }
         assert!(matches(b"ab", b"a\\", true).is_err());
+        for (value, pattern) in [("a", "%_\\"), ("", "%\\"), ("日本", "%__%\\")] {
+            assert!(matches(value.as_bytes(), pattern.as_bytes(), true).is_err(), "{value} {pattern}");
+        }
+        assert!(!matches("日本".as_bytes(), b"%___\\", true).expect("the value ends first"));
         assert_eq!(fixed_prefix("ab\\%c%"), ("ab%c".into(), PrefixKind::PrefixOnly));
     }
 }
