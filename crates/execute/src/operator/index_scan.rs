@@ -229,6 +229,18 @@ impl Operator for IndexScanOp {
         }
     }
 
+    /// The entries that a view sees are those of the rows that it sees: skipped rows are not fetched.
+    fn skip(&mut self, ctx: &ExecContext, limit: usize) -> Result<usize> {
+        if !self.node.filter.is_empty() {
+            return Ok(0);
+        }
+        if !self.started {
+            self.start(ctx)?;
+        }
+        self.collect(ctx, limit)?;
+        Ok(self.ids.len())
+    }
+
     fn rescan(&mut self, _ctx: &ExecContext) -> Result<()> {
         self.started = false;
         self.ranges.clear();
