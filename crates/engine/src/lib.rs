@@ -75,8 +75,8 @@ pub use scan::{DifferingRows, IndexScan, Morsel, ScanBatch, ScanPiece, TableScan
 pub use scan_counts::ScanCounts;
 pub use session::EngineSession;
 pub use txn::{
-    BulkRows, ClaimedValues, Committing, ExportedSnapshot, IndexAccess, Latest, OnPublish, RowLockResult, Savepoint, ToastFrames,
-    Transaction, TwoPhase, ViewPin, log_bytes,
+    BulkRows, ClaimedValues, Committing, ExportedSnapshot, IndexAccess, Latest, OnPublish, PreparedBytes, RowLockResult,
+    Savepoint, ToastFrames, Transaction, TwoPhase, ViewPin, log_bytes,
 };
 pub use view::{Isolation, ReadView};
 

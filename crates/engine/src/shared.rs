@@ -40,6 +40,8 @@ pub(crate) struct Shared {
     pub flusher: Arc<Flusher>,
     pub background: Arc<Background>,
     pub queries: Queries,
+    /// The engine was stopped cleanly before it was opened, so unlogged trees are as they were.
+    pub unlogged_kept: bool,
     next_txn: AtomicU64,
 }
 
@@ -85,6 +87,7 @@ impl Shared {
             },
             options,
             runtime,
+            unlogged_kept: state.clean,
             store,
             snapshots,
             locks,

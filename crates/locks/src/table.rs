@@ -698,7 +698,7 @@ impl LockManager {
         session.keep_buffer(keys);
     }
 
-    /// The locks of the session's transaction, except those on values of unique keys; `None`: more than are known one by one.
+    /// The locks of the session's transaction; `None`: more than are known one by one.
     pub fn transaction_locks(&self, owner: u32) -> Option<Vec<(LockKey, Mode)>> {
         let session = &self.sessions[owner as usize];
         if session.wide.load(Ordering::Relaxed) {
@@ -707,7 +707,7 @@ impl LockManager {
         let held = session.held.lock();
         let fast = held.fast.iter().flat_map(|(key, modes)| modes.iter().map(|mode| (*key, mode)));
         let mut all: Vec<(LockKey, Mode)> = fast.chain(held.transaction.iter().copied()).collect();
-        all.retain(|(key, _)| !matches!(key, LockKey::Key(..) | LockKey::Transaction(..)));
+        all.retain(|(key, _)| !matches!(key, LockKey::Transaction(..)));
         Some(all)
     }
 

@@ -91,6 +91,9 @@ fn serve_logged(
     let console = entrance.console.as_deref().map(|address| melba_console::Bound::new(address, &[])).transpose()?;
     let (exporter, tracer) = traces::start(&settings, log)?.unzip();
     let cluster = open_while_listening(&bound, directory, &settings, open_files_max, log)?;
+    for (identifier, cause) in cluster.prepared.damaged() {
+        log.server(Level::Warning, format!("prepared transaction \"{identifier}\" could not be restored: {cause}"));
+    }
     let engine = cluster.engine.clone();
     let instance = Instance::new(settings, cluster).with_configuration(Box::new(files)).with_log(Arc::clone(log));
     let instance = instance.with_tracer(tracer);

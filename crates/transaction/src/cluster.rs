@@ -20,7 +20,7 @@ use melba_vfs::{Clock, Random};
 use parking_lot::{Mutex, RwLock};
 
 use crate::notify::Notifications;
-use crate::prepared::{PreparedTransactions, identifier_of, restore};
+use crate::prepared::{PreparedTransactions, Taken, identifier_of, restore};
 use crate::tree::{CATALOG_KINDS, CATALOG_TREE};
 use crate::xids::Xids;
 
@@ -120,14 +120,15 @@ impl Cluster {
 
     /// A transaction that waits for COMMIT PREPARED since an earlier life of the server.
     fn restore_prepared(&self, identifier: String, row: RowId, value: Arc<[u8]>) -> Result<()> {
-        let (mut shown, voted) = restore(&self.engine, identifier, row, value)?;
+        let (mut shown, taken) = restore(&self.engine, identifier, (row, value), true)?;
         shown.xid = self.xids.assign();
-        for of_database in voted.changes.chunk_by(|a, b| a.0 == b.0) {
+        let changes = if let Taken::Voted(voted) = &taken { &voted.changes[..] } else { &[] };
+        for of_database in changes.chunk_by(|a, b| a.0 == b.0) {
             let changes: Vec<ObjectChange> = of_database.iter().map(|(_, change)| change.clone()).collect();
             // OIDs of its new objects are not assigned again.
             drop(self.catalog(of_database[0].0).with(&changes));
         }
-        self.prepared.add(shown, voted);
+        self.prepared.add(shown, taken);
         Ok(())
     }
 

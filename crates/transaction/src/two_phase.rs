@@ -5,13 +5,12 @@ use std::sync::atomic::Ordering;
 
 use melba_catalog::Persistence;
 use melba_engine::{Durability, Isolation};
-use melba_types::row::RowLayout;
-use melba_types::{Csn, Datum, Oid, Result, RowId, bail};
+use melba_types::{Csn, Oid, Result, RowId, bail, err};
 
 use super::Tx;
 use crate::cluster::Cluster;
-use crate::prepared::{Finisher, PreparedTransaction, Voted, key_of, restore, value_of};
-use crate::tree::{CATALOG_KINDS, CATALOG_TREE};
+use crate::prepared::{Finisher, PreparedTransaction, Taken, Voted, restore, row_of, value_of};
+use crate::tree::CATALOG_TREE;
 
 impl Tx {
     /// The transaction waits for COMMIT PREPARED or ROLLBACK PREPARED from now on, and this one has none any more. Its deferred
@@ -41,17 +40,15 @@ impl Tx {
         prepared.reserve(shown.clone())?;
         let voted = self.vote(&shown).inspect_err(|_| prepared.forget(identifier))?;
         self.ends_elsewhere.store(true, Ordering::Relaxed);
-        prepared.wait(identifier, voted);
+        prepared.wait(identifier, Taken::Voted(voted));
         Ok(())
     }
 
     fn vote(&self, shown: &PreparedTransaction) -> Result<Voted> {
         let changes = self.ddl.used().map(|ddl| ddl.changes.clone()).unwrap_or_default();
         let value: Arc<[u8]> = value_of(shown, &changes, &self.engine)?.into();
-        let row = RowLayout::new(CATALOG_KINDS.to_vec())
-            .encode_row(&[Datum::bytes(key_of(&shown.identifier)), Datum::bytes(&value[..])]);
         let writer = self.cluster.engine.begin(Isolation::ReadCommitted)?;
-        let row = writer.insert(CATALOG_TREE, &row)?;
+        let row = writer.insert(CATALOG_TREE, &row_of(&shown.identifier, &value))?;
         writer.commit(Durability::Sync)?;
         // The commit, whenever it comes, forgets it.
         self.engine.delete(CATALOG_TREE, row)?;
@@ -66,7 +63,17 @@ impl Cluster {
     /// # Errors
     /// 42704, 55000, 42501 and 0A000 when `who` cannot end it; those of a commit, after which it waits again.
     pub fn commit_prepared(self: &Arc<Self>, identifier: &str, who: &Finisher) -> Result<Csn> {
-        let (voted, xid) = self.prepared.take(identifier, who)?;
+        let (taken, xid) = self.prepared.take(identifier, who)?;
+        let voted = match taken {
+            Taken::Voted(voted) => voted,
+            Taken::Damaged(damaged) => {
+                let error = err!(DATA_CORRUPTED, "prepared transaction with identifier \"{identifier}\" could not be restored")
+                    .detail(damaged.cause.message().to_owned())
+                    .hint("It can be removed by ROLLBACK PREPARED.");
+                self.prepared.wait(identifier, Taken::Damaged(damaged));
+                return Err(error);
+            }
+        };
         let (row, value) = (voted.row, voted.value.clone());
         let tx = Tx::of_voted(self, voted, who.database, xid);
         match tx.commit(Durability::Sync) {
@@ -77,9 +84,10 @@ impl Cluster {
             Err(error) => {
                 // It has ended without its changes, which are in its row still.
                 drop(tx);
-                match restore(&self.engine, identifier.to_owned(), row, value) {
-                    Ok((_, voted)) => self.prepared.wait(identifier, voted),
-                    // Another transaction has got one of its locks: a restart restores it.
+                match restore(&self.engine, identifier.to_owned(), (row, value), false) {
+                    // Damaged, if another transaction has got one of its locks.
+                    Ok((_, taken)) => self.prepared.wait(identifier, taken),
+                    // No session is free: a restart restores it.
                     Err(_) => self.prepared.forget(identifier),
                 }
                 Err(error)
@@ -92,17 +100,24 @@ impl Cluster {
     /// # Errors
     /// As `commit_prepared`.
     pub fn rollback_prepared(self: &Arc<Self>, identifier: &str, who: &Finisher) -> Result<()> {
-        let (voted, xid) = self.prepared.take(identifier, who)?;
-        if let Err(error) = self.forget_voted(voted.row) {
-            self.prepared.wait(identifier, voted);
+        let (taken, xid) = self.prepared.take(identifier, who)?;
+        let row = match &taken {
+            Taken::Voted(voted) => voted.row,
+            Taken::Damaged(damaged) => damaged.row,
+        };
+        if let Err(error) = self.forget_row(row) {
+            self.prepared.wait(identifier, taken);
             return Err(error);
         }
-        Tx::of_voted(self, voted, who.database, xid).rollback();
+        match taken {
+            Taken::Voted(voted) => Tx::of_voted(self, voted, who.database, xid).rollback(),
+            Taken::Damaged(damaged) => damaged.engine.rollback(),
+        }
         self.prepared.forget(identifier);
         Ok(())
     }
 
-    fn forget_voted(&self, row: RowId) -> Result<()> {
+    fn forget_row(&self, row: RowId) -> Result<()> {
         let writer = self.engine.begin(Isolation::ReadCommitted)?;
         writer.delete(CATALOG_TREE, row)?;
         writer.commit(Durability::Sync)?;

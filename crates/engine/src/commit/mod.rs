@@ -14,7 +14,7 @@ pub(crate) use log::Log;
 #[cfg(test)]
 pub(crate) use pace::WAIT_MAX;
 pub(crate) use pace::{WAIT_MAX_FOR_BYTES, WAIT_MIN, merges_lag, throttle};
-pub(crate) use payload::{Operation, decode, encode};
+pub(crate) use payload::{Operation, decode, encode, encode_if};
 pub use pipeline::Durability;
 pub(crate) use pipeline::{CommitRecord, Committer, EarlyRelease, Floor, Needs, Pipeline, Started};
 #[cfg(test)]

@@ -72,10 +72,15 @@ pub(crate) enum Operation<'a> {
 
 /// Appends the part of a write set that the log must hold; nothing when all of it is in unlogged or memory trees.
 pub(crate) fn encode(writes: &WriteSet, out: &mut Vec<u8>) {
+    encode_if(writes, |persistence| persistence == Persistence::Logged, out);
+}
+
+/// The same with the rows and entries of trees of the persistence that `holds` accepts.
+pub(crate) fn encode_if(writes: &WriteSet, holds: impl Fn(Persistence) -> bool, out: &mut Vec<u8>) {
     for change in &writes.changes {
         encode_schema(&change.kind, writes, out);
     }
-    for link in writes.links.iter().filter(|l| l.tree.persistence == Persistence::Logged) {
+    for link in writes.links.iter().filter(|l| holds(l.tree.persistence)) {
         out.push(LINK_SEGMENTS);
         put_u64(link.tree.id.0, out);
         put_varint(1, out);
@@ -83,7 +88,7 @@ pub(crate) fn encode(writes: &WriteSet, out: &mut Vec<u8>) {
         put_u64(segment.file, out);
         out.extend_from_slice(&segment.footer_crc.to_le_bytes());
     }
-    for written in writes.trees.iter().filter(|t| !t.is_empty() && t.tree.persistence == Persistence::Logged) {
+    for written in writes.trees.iter().filter(|t| !t.is_empty() && holds(t.tree.persistence)) {
         match &written.heads {
             TreeHeads::Rows(heads) => {
                 out.push(ROWS);

@@ -108,7 +108,7 @@ fn a_restored_transaction_notes_its_moves() {
 
     let engine = open(&directory);
     let t = begin(&engine);
-    t.two_phase().restore(&bytes).expect("is restored");
+    t.two_phase().restore(PreparedBytes { bytes: &bytes, lists_keys: true, reopened: true }).expect("is restored");
     let seeing = begin(&engine);
     let view = seeing.statement_view();
     assert!(seeing.get(view, trees[0], ids[0]).expect("reads").is_some());

@@ -36,6 +36,7 @@ use crate::write_set::{BulkWriter, Epoch, LazyWriteSet};
 pub use lent::{BulkRows, ClaimedValues, IndexAccess, ToastFrames, TwoPhase};
 pub use log_size::log_bytes;
 pub(crate) use own::OwnView;
+pub use prepare::PreparedBytes;
 
 /// A point to roll back to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -73,6 +73,12 @@ impl Harness {
         self.data.clone()
     }
 
+    /// The server is shut down; returns the place of its data.
+    pub(super) fn stop(self) -> Arc<tempfile::TempDir> {
+        self.engine().shutdown().expect("the engine stops");
+        self.data.clone()
+    }
+
     /// Another session of the same server.
     pub(super) fn another(&self) -> Harness {
         let state = &self.session.state;

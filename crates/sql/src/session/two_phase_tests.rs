@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use melba_engine::EngineOptions;
+use melba_engine::{Durability, EngineOptions, Isolation};
+use melba_types::row::RowLayout;
+use melba_types::{Datum, Kind, TreeId};
 
 use super::tests::Harness;
 
@@ -177,4 +179,119 @@ fn a_transaction_that_has_claimed_values_is_not_prepared() {
             ("rollback prepared 'none'", "C:ROLLBACK PREPARED Z:I"),
         ],
     );
+}
+
+/// The server starts, whatever prepared transactions have in common that is no value of a unique key.
+#[test]
+fn prepared_transactions_with_equal_values_in_indexes_survive_the_server() {
+    let mut h = harness();
+    h.query("create table t (a int, u int unique, g text[]); create index on t (a); create index on t using gin (g)");
+    h.query("insert into t values (0, null, '{}'), (0, null, '{}')");
+    for (n, name) in [(5, "x"), (6, "y")] {
+        h.query("begin");
+        assert_eq!(h.query("insert into t values (1, null, '{common}')"), "C:INSERT 0 1 Z:T");
+        let update = format!("update t set u = {n} where ctid = (select min(ctid) from t where u is null and a = 0)");
+        assert_eq!(h.query(if n == 5 { &update } else { "select" }).contains(" E"), false);
+        assert_eq!(h.query(&format!("prepare transaction '{name}'")), "C:PREPARE TRANSACTION Z:I");
+    }
+    let mut h = over(h.kill());
+    h.query("set lock_timeout = '50ms'");
+    check(
+        &mut h,
+        &[
+            ("select gid from pg_prepared_xacts order by 1", "T D:x D:y C:SELECT 2 Z:I"),
+            ("insert into t values (1, 5)", "E55P03 Z:I"),
+            ("insert into t values (1, 6)", "C:INSERT 0 1 Z:I"),
+            ("insert into t values (1, null)", "C:INSERT 0 1 Z:I"),
+            ("commit prepared 'x'", "C:COMMIT PREPARED Z:I"),
+            ("commit prepared 'y'", "C:COMMIT PREPARED Z:I"),
+            ("select count(*) from t where a = 1", "T D:4 C:SELECT 1 Z:I"),
+            ("select count(*) from t where g @> '{common}'", "T D:2 C:SELECT 1 Z:I"),
+        ],
+    );
+}
+
+fn prepare_unlogged() -> Harness {
+    let mut h = harness();
+    h.query("create unlogged table ul (id int primary key, v int); create table lg (id int primary key)");
+    h.query("insert into ul values (1, 1), (3, 3), (4, 4)");
+    h.query("begin");
+    h.query("insert into ul values (2, 2)");
+    h.query("update ul set v = 100 where id = 3");
+    h.query("delete from ul where id = 4");
+    h.query("create unlogged table made (a int)");
+    h.query("insert into made values (1)");
+    h.query("insert into lg values (1)");
+    assert_eq!(h.query("prepare transaction 'u'"), "C:PREPARE TRANSACTION Z:I");
+    h
+}
+
+#[test]
+fn a_clean_restart_keeps_what_was_prepared_in_unlogged_tables() {
+    let h = prepare_unlogged();
+    let mut h = over(h.stop());
+    h.query("set lock_timeout = '50ms'");
+    check(
+        &mut h,
+        &[
+            ("insert into ul values (2, 22)", "E55P03 Z:I"),
+            ("commit prepared 'u'", "C:COMMIT PREPARED Z:I"),
+            ("select id * 1000 + v from ul order by 1", "T D:1001 D:2002 D:3100 C:SELECT 3 Z:I"),
+            ("select a from made", "T D:1 C:SELECT 1 Z:I"),
+            ("select id from lg", "T D:1 C:SELECT 1 Z:I"),
+        ],
+    );
+}
+
+/// A crash has emptied the tables: a clean restart later must not bring half of the rows back.
+#[test]
+fn a_crash_takes_what_was_prepared_in_unlogged_tables() {
+    let h = prepare_unlogged();
+    let mut h = over(h.kill());
+    assert_eq!(h.query("insert into ul values (7, 7)"), "C:INSERT 0 1 Z:I");
+    let mut h = over(h.stop());
+    check(
+        &mut h,
+        &[
+            ("commit prepared 'u'", "C:COMMIT PREPARED Z:I"),
+            ("select id * 1000 + v from ul order by 1", "T D:7007 C:SELECT 1 Z:I"),
+            ("select a from made", "T C:SELECT 0 Z:I"),
+            ("select id from lg", "T D:1 C:SELECT 1 Z:I"),
+        ],
+    );
+}
+
+#[test]
+fn a_prepared_transaction_that_cannot_be_restored_can_be_rolled_back() {
+    let mut h = harness();
+    prepare(&mut h);
+    let engine = h.engine();
+    let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+    // Rows of prepared transactions are the last ones of the first tree.
+    let mut scan = t.scan(t.statement_view(), TreeId(1), &[0], &[Datum::Null], &[], None).expect("opens");
+    let mut last = None;
+    while let Some(batch) = scan.next().expect("scans") {
+        let marked = (0..batch.row_ids.len()).filter(|i| batch.columns[0].get(*i).as_bytes().starts_with(&[255; 4]));
+        last = marked.map(|i| (batch.row_ids[i], batch.columns[0].get(i))).last().or(last);
+    }
+    drop(scan);
+    let (id, key) = last.expect("there is one");
+    let row = RowLayout::new(vec![Kind::Bytes, Kind::Bytes]).encode_row(&[key, Datum::bytes(&b"damaged"[..])]);
+    t.update(TreeId(1), id, &row).expect("updates");
+    t.commit(Durability::Sync).expect("commits");
+    drop((t, engine));
+    let mut h = over(h.kill());
+    check(
+        &mut h,
+        &[
+            ("select gid from pg_prepared_xacts order by 1", "T D:made D:rows C:SELECT 2 Z:I"),
+            ("commit prepared 'made'", "EXX001 Z:I"),
+            ("commit prepared 'made'", "EXX001 Z:I"),
+            ("rollback prepared 'made'", "C:ROLLBACK PREPARED Z:I"),
+            ("commit prepared 'rows'", "C:COMMIT PREPARED Z:I"),
+            ("create table made (a int)", "C:CREATE TABLE Z:I"),
+        ],
+    );
+    let mut h = over(h.kill());
+    check(&mut h, &[("select count(*) from pg_prepared_xacts", "T D:0 C:SELECT 1 Z:I")]);
 }
