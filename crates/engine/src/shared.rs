@@ -10,7 +10,7 @@ use melba_threads::atomic::{AtomicU64, Ordering};
 use melba_vfs::{Clock, Directory, SyncSwitch};
 
 use crate::background::Background;
-use crate::commit::{Log, Pipeline};
+use crate::commit::{Apply, Log, Pipeline};
 use crate::flush::Flusher;
 use crate::merge::Merger;
 use crate::moves::Moves;
@@ -43,6 +43,8 @@ pub(crate) struct Shared {
     /// The engine was stopped cleanly before it was opened, so unlogged trees are as they were.
     pub unlogged_kept: bool,
     next_txn: AtomicU64,
+    /// The newest CSN for which full memory tables were rid of all versions that only older snapshots see.
+    memory_tables_pruned: AtomicU64,
 }
 
 /// Resources of queries outside their transaction.
@@ -85,9 +87,9 @@ impl Shared {
                 scans: AllScans::default(),
                 samples: Samples::new(store.files.cache.capacity_bytes() / SAMPLES_SHARE),
             },
+            unlogged_kept: state.clean,
             options,
             runtime,
-            unlogged_kept: state.clean,
             store,
             snapshots,
             locks,
@@ -97,6 +99,7 @@ impl Shared {
             merger,
             flusher,
             next_txn: AtomicU64::new(1),
+            memory_tables_pruned: AtomicU64::new(0),
         })
     }
 
@@ -116,12 +119,19 @@ impl Shared {
         }
     }
 
-    /// Rows of memory tables cannot be flushed, so they have a limit. `more` are about to be added. Removing is always possible.
+    /// Rows of memory tables cannot be flushed, so they have a limit. `more` are about to be added. Removing is always possible, and
+    /// what was removed makes room as soon as no snapshot sees it.
     pub fn check_memory_tables(&self, writes: &WriteSet, more: usize) -> Result<()> {
         let own = (writes.memory_table_bytes + more) as u64;
-        if own > 0 && self.store.memory_tables_bytes() + own > self.options.memory_tables_bytes() {
-            return Err(EngineError::OutOfMemory { what: "memory tables have reached their limit" });
+        let fits = || own == 0 || self.store.memory_tables_bytes() + own <= self.options.memory_tables_bytes();
+        if fits() {
+            return Ok(());
         }
-        Ok(())
+        let oldest = self.snapshots.compute_oldest();
+        if self.memory_tables_pruned.fetch_max(oldest.0, Ordering::Relaxed) < oldest.0 {
+            let Shared { store, snapshots, runtime, .. } = self;
+            Apply { store, snapshots, runtime }.prune_memory_trees(oldest);
+        }
+        if fits() { Ok(()) } else { Err(EngineError::OutOfMemory { what: "memory tables have reached their limit" }) }
     }
 }

@@ -1,9 +1,10 @@
 //! Step 2 of a commit: its changes become versions in the row store, and its segments are linked to their trees.
 
 use std::collections::btree_map::Entry;
+use std::ops::Bound;
 use std::sync::Arc;
 
-use melba_store::{Chain, KeyBytes, MemTable, Payload, Result, RowCounts, Store, Tree, TreeData, entry_bytes};
+use melba_store::{Chain, KeyBytes, MemTable, Payload, Persistence, Result, RowCounts, Store, Tree, TreeData, entry_bytes};
 use melba_threads::atomic::Ordering;
 use melba_types::{Csn, TreeId};
 
@@ -169,6 +170,62 @@ impl Apply<'_> {
         }
         drop(map);
         self.store.account(tree, table, -(bytes as i64));
+    }
+
+    /// Removes from all trees that are never flushed the versions that no snapshot at `oldest` or later sees.
+    pub fn prune_memory_trees(&self, oldest: Csn) {
+        for tree in self.store.all_trees().iter().filter(|tree| tree.persistence == Persistence::Memory) {
+            match &tree.data {
+                TreeData::Table(table) => {
+                    let levels = table.levels.read();
+                    self.prune(tree, &levels.active, oldest, |id| levels.is_bottom(*id), |_| 0);
+                }
+                TreeData::Index(index) => {
+                    let levels = index.levels.read();
+                    self.prune(tree, &levels.active, oldest, |key| levels.is_bottom(key.as_slice()), |key| key.heap_bytes());
+                }
+            }
+        }
+    }
+
+    fn prune<K: Ord + Clone, V: Payload>(
+        &self,
+        tree: &Tree,
+        table: &MemTable<K, V>,
+        oldest: Csn,
+        bottom: impl Fn(&K) -> bool,
+        key_bytes: impl Fn(&K) -> usize,
+    ) {
+        {
+            let mut garbage = table.garbage.lock();
+            while garbage.pop_front_if(|(csn, _)| *csn <= oldest).is_some() {}
+        }
+        let mut last: Option<K> = None;
+        loop {
+            let (mut seen, mut bytes, mut dead) = (0, 0, Vec::new());
+            let mut map = table.map.write();
+            let from = last.take();
+            let from = from.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+            for (key, chain) in map.range_mut((from, Bound::Unbounded)).take(APPLY_BATCH) {
+                bytes += chain.prune(oldest);
+                if !chain.value.is_live() && chain.csn <= oldest && bottom(key) {
+                    dead.push(key.clone());
+                }
+                seen += 1;
+                if seen == APPLY_BATCH {
+                    last = Some(key.clone());
+                }
+            }
+            for key in dead {
+                map.remove(&key);
+                bytes += entry_bytes::<K, V>(key_bytes(&key));
+            }
+            drop(map);
+            self.store.account(tree, table, -(bytes as i64));
+            if last.is_none() {
+                return;
+            }
+        }
     }
 
     /// Trees and sequences that the commit dropped. Their relation locks are held, so no session reads them.

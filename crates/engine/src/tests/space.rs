@@ -228,11 +228,31 @@ fn memory_tables_have_a_limit_and_deletions_make_room() {
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     all.iter().for_each(|id| t.delete(tree, *id).expect("deletes"));
     t.commit(Durability::Sync).expect("deleting is always possible");
-    // Each commit removes some dead entries; an update that changes nothing is enough to continue.
-    for _ in 0..20 {
-        let t = engine.begin(Isolation::ReadCommitted).expect("begins");
-        t.delete(tree, all[0]).expect("deletes");
-        t.commit(Durability::Sync).expect("commits");
-    }
     fill().expect("there is room again");
+}
+
+#[test]
+fn versions_that_nobody_sees_do_not_fill_memory_tables() {
+    let directory = MemoryDirectory::new();
+    let engine = open(&directory, 200_000);
+    let tree = create(&engine, Persistence::Memory);
+    let random = SeededRandom::new(3);
+    let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+    let ids = (0..150).map(|_| t.insert(tree, &row(&random))).collect::<Result<Vec<RowId>>>().expect("there is room");
+    t.commit(Durability::Sync).expect("commits");
+    let update = || {
+        let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+        ids.iter().try_for_each(|id| t.update(tree, *id, &row(&random)))?;
+        t.commit(Durability::Sync)
+    };
+    let reader = engine.begin(Isolation::RepeatableRead).expect("begins");
+    let view = reader.statement_view();
+    let before = reader.get(view, tree, ids[0]).expect("reads");
+    let refused = (0..100).find_map(|_| update().err());
+    assert!(matches!(refused, Some(EngineError::OutOfMemory { .. })), "the reader keeps all versions that it may need");
+    assert_eq!(reader.get(view, tree, ids[0]).expect("reads"), before);
+    drop(reader);
+    for _ in 0..100 {
+        update().expect("there is room for two versions of each row");
+    }
 }
