@@ -35,7 +35,8 @@ pub(super) fn set_constraints(utility: &Utility<'_>, s: &ConstraintsSetStmt) -> 
         }
     }
     lookup.tx().deferred.set(&constraints, s.deferred);
-    if !s.deferred {
+    // Only checks take the transaction's snapshot, if it keeps one.
+    if !s.deferred && !lookup.tx().deferred.is_empty() {
         run_deferred(context, false)?;
     }
     Ok(())

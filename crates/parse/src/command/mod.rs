@@ -65,6 +65,26 @@ pub fn is_session_statement(node: &N) -> bool {
     run_by(node) == RunBy::Session
 }
 
+/// Whether a utility statement takes the snapshot of a transaction that keeps one, as in PostgreSQL (PlannedStmtRequiresSnapshot). Those
+/// with a transaction of their own are left out: nothing comes after them.
+pub fn takes_snapshot(node: &N) -> bool {
+    use N::*;
+    let is_without = matches!(
+        node,
+        TransactionStmt(_)
+            | VariableSetStmt(_)
+            | VariableShowStmt(_)
+            | FetchStmt(_)
+            | LockStmt(_)
+            | ConstraintsSetStmt(_)
+            | NotifyStmt(_)
+            | ListenStmt(_)
+            | UnlistenStmt(_)
+            | CheckPointStmt(_)
+    );
+    !is_without && !is_query(node) && !matches!(allowed(node), Allowed::OwnTransaction(_))
+}
+
 /// The command as PostgreSQL names it in "cannot execute ... in a read-only transaction"; `None`: it changes nothing.
 /// Changes to temporary tables, which PostgreSQL allows there, are refused as well.
 pub fn writing_command(node: &N) -> Option<&'static str> {

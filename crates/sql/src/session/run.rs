@@ -5,13 +5,13 @@ use melba_protocol::backend::FieldDescription;
 use melba_types::{DbError, Result, SqlState};
 use pg_query::NodeEnum;
 
-use melba_parse::command::{Allowed, allowed, is_session_statement};
+use melba_parse::command::{Allowed, allowed, is_session_statement, takes_snapshot};
 use melba_statement::client::Client;
 use melba_statement::outcome::{CopyIn, CopyOut, Outcome, ResultColumn, RowSource, Tag};
 use melba_statement::portal::{PortalRows, Rewind};
 use melba_statement::prepared::BoundStatement;
 use melba_statement::value_io::ValueIo;
-use melba_statement::{command, pipeline, routine};
+use melba_statement::{command, execution, pipeline, routine};
 
 use super::Session;
 use super::detach;
@@ -32,6 +32,9 @@ pub(super) fn start_bound(session: &mut Session, bound: BoundStatement, known: K
     let read_only = session.transaction.as_ref().is_some_and(|t| t.modes.read_only);
     command::check(&statement.node, session.block, read_only)?;
     command::warn_outside_block(&statement.node, session.block, &session.state);
+    if let Some(transaction) = session.transaction.as_ref().filter(|_| takes_snapshot(&statement.node)) {
+        execution::keep_snapshot(&transaction.tx)?;
+    }
     if is_session_statement(&statement.node) {
         return run_utility(session, statement, &bound.prepared.parameter_types, &bound.parameters);
     }

@@ -9,7 +9,6 @@ use pg_query::protobuf::{
 };
 
 use melba_parse::Statement;
-use melba_parse::command::is_query;
 use melba_statement::cursor::declare_cursor;
 use melba_statement::named_statements::check_prepare;
 use melba_statement::outcome::Outcome;
@@ -153,9 +152,6 @@ fn run_prepare(session: &mut Session, prepare: &PrepareStmt, statement: &Stateme
     let inner = check_prepare(session.context(), prepare, statement)?;
     let context = session.context();
     let types = prepare.argtypes.iter().map(|t| planning::resolve_type(context, t)).collect::<Result<Vec<Oid>>>()?;
-    if let Some(tx) = context.tx.as_ref().filter(|_| is_query(&inner.node)) {
-        execution::keep_snapshot(tx)?;
-    }
     let mut prepared = prepare_statement(session, Some(inner), &types)?;
     if let (Some(planned), Some(transaction)) = (&prepared.compiled.planned, &session.transaction) {
         execution::lock_named(&transaction.tx, planned)?;
