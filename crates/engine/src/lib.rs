@@ -71,7 +71,7 @@ pub use melba_wal::{WalStatistics, WriteCounts};
 pub use options::EngineOptions;
 pub use recovery::RecoveryProgress;
 pub use samples::{SampleAge, SampledColumn, TableSample};
-pub use scan::{DifferingRows, IndexScan, Morsel, ScanBatch, ScanPiece, TableScan, ZoneOp, ZonePredicate};
+pub use scan::{ClaimedKeys, DifferingRows, IndexScan, Morsel, ScanBatch, ScanPiece, TableScan, ZoneOp, ZonePredicate};
 pub use scan_counts::ScanCounts;
 pub use session::EngineSession;
 pub use txn::{

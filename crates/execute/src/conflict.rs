@@ -27,7 +27,10 @@ pub fn lock_conflicting(ctx: &ExecContext, target: &TableTarget, id: RowId, mode
     transaction.lock_row_to_change(target.tree, id, mode)?;
     let latest = transaction.get_latest(target.tree, id)?;
     // Deleted meanwhile: the key is free now, or another row has taken it.
-    let Some(bytes) = latest.row else { return Ok(None) };
+    let Some(bytes) = latest.row else {
+        transaction.give_up_change(target.tree, id, false)?;
+        return Ok(None);
+    };
     let view = ctx.view();
     match latest.own_command {
         Some(command) if command >= view.command => {

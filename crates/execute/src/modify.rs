@@ -252,7 +252,7 @@ fn assign(assignments: &Assignments, ctx: &ExecContext, old: &[Datum], row: &[Da
     Ok(new)
 }
 
-/// The lock of an UPDATE: the stronger one when a foreign key may refer to an assigned column.
+/// The lock of an UPDATE by its columns: the stronger one when a foreign key may refer to an assigned one.
 fn lock_mode(assignments: &Assignments) -> RowLockMode {
     if assignments.key { RowLockMode::ForUpdate } else { RowLockMode::ForNoKeyUpdate }
 }
@@ -436,11 +436,13 @@ impl ModifyOp {
         let version = |values, xmax| Some(Version { values, id, table: place.source.relation, xmax });
         let writer = self.writer(place);
         if !writer.before_update(ctx, id, &old, &mut new)? {
+            ctx.transaction().give_up_change(place.source.tree, id, true)?;
             return Ok(None);
         }
         if self.node.target.routing.is_some() && !self.writer(place).accepts(ctx, &mut new)? {
             let node = self.node.clone();
-            // It moves to another partition.
+            // It moves to another partition, perhaps because of a trigger.
+            ctx.transaction().lock_row_to_change(place.source.tree, id, RowLockMode::ForUpdate)?;
             let shown = self.shown(place, old.clone());
             self.set_moving(true);
             if !self.remove(ctx, place, id, &old, Some(&node.target.relation))? {
@@ -486,6 +488,7 @@ impl ModifyOp {
     ) -> Result<bool> {
         let writer = self.writer(place);
         if !writer.before_delete(ctx, id, old)? {
+            ctx.transaction().give_up_change(place.source.tree, id, true)?;
             return Ok(false);
         }
         match root {
@@ -549,7 +552,12 @@ impl ModifyOp {
             Relock::Skip => Ok(None),
             Relock::Changed(outputs) => {
                 replace(row, &existing.replace, &outputs);
-                Ok(still_holds(ctx, &existing.recheck, row)?.then_some((id, true)))
+                if still_holds(ctx, &existing.recheck, row)? {
+                    return Ok(Some((id, true)));
+                }
+                // As in PostgreSQL it stays locked.
+                ctx.transaction().give_up_change(place.source.tree, id, true)?;
+                Ok(None)
             }
         }
     }
@@ -572,7 +580,7 @@ impl ModifyOp {
                 Some(new) if !changed => new,
                 _ => self.assign(ctx, place, assignments, &old, row)?,
             };
-            if mode == RowLockMode::ForNoKeyUpdate && assignments.key && self.writer(place).changes_key(ctx, &old, &new)? {
+            if mode == RowLockMode::ForNoKeyUpdate && assignments.key && self.changes_key_or_partition(ctx, place, &old, &new)? {
                 mode = RowLockMode::ForUpdate;
                 continue;
             }
@@ -590,8 +598,7 @@ impl ModifyOp {
         assignments: &Assignments,
         row: &[Datum],
     ) -> Result<(RowLockMode, Option<Vec<Datum>>)> {
-        // Which partition it will be in is known with its new values.
-        let (Some(id), true) = (row_id(row, existing), assignments.key && self.node.target.routing.is_none()) else {
+        let (Some(id), true) = (row_id(row, existing), assignments.key) else {
             return Ok((lock_mode(assignments), None));
         };
         let old = self.old_row(ctx, existing, place, id, row)?;
@@ -599,8 +606,15 @@ impl ModifyOp {
             return Ok((RowLockMode::ForUpdate, None));
         }
         let new = self.assign(ctx, place, assignments, &old, row)?;
-        let changes = self.writer(place).changes_key(ctx, &old, &new)?;
+        let changes = self.changes_key_or_partition(ctx, place, &old, &new)?;
         Ok((if changes { RowLockMode::ForUpdate } else { RowLockMode::ForNoKeyUpdate }, Some(new)))
+    }
+
+    /// Whether a row gets another key that a foreign key may refer to, or moves to another partition.
+    fn changes_key_or_partition(&mut self, ctx: &ExecContext, place: &Place<'_>, old: &[Datum], new: &[Datum]) -> Result<bool> {
+        let is_routed = self.node.target.routing.is_some();
+        let writer = self.writer(place);
+        Ok(writer.changes_key(ctx, old, new)? || is_routed && !writer.accepts(ctx, &mut new.to_vec())?)
     }
 
     /// ON CONFLICT.
@@ -630,7 +644,9 @@ impl ModifyOp {
                 return Ok(None);
             };
             let Some(old) = lock_conflicting(ctx, &target, found.row, lock_mode(assignments))? else { continue };
+            let give_up = |keep: bool| ctx.transaction().give_up_change(target.tree, found.row, keep);
             if !writer.still_conflicts(ctx, found, &old, &new)? {
+                give_up(false)?;
                 continue;
             }
             let mut both = columns.up(old.clone());
@@ -641,12 +657,14 @@ impl ModifyOp {
             if let Some(filter) = filter
                 && !filter.holds(ctx, &both)?
             {
+                give_up(true)?;
                 check_conflict_visible(ctx, target.tree, found.row)?;
                 return Ok(None);
             }
             writer.check_row(ctx, RowCheckKind::Conflict, &old)?;
             let mut updated = columns.down(assign(assignments, ctx, &columns.up(old.clone()), &both)?);
             if !writer.before_update(ctx, found.row, &old, &mut updated)? {
+                give_up(true)?;
                 return Ok(None);
             }
             if is_routed && !writer.accepts(ctx, &mut updated)? {

@@ -167,8 +167,8 @@ fn blockers(entry: &LockEntry, owner: Owner, mode: Mode) -> Vec<(Owner, bool)> {
     let conflicts = mode.conflicts();
     let hard = entry.holders().filter(|h| h.owner != owner && h.modes().intersects(conflicts));
     let mut out: Vec<(Owner, bool)> = hard.map(|h| (h.owner, false)).collect();
-    let holds_already = entry.holders().any(|h| h.owner == owner);
-    if !holds_already {
+    let passes = mode == Mode::AWAIT_CHANGE || entry.holders().any(|h| h.owner == owner);
+    if !passes {
         let before = entry.waiters.iter().take_while(|w| w.owner != owner).filter(|w| conflicts.contains(w.mode));
         out.extend(before.map(|w| (w.owner, true)));
     }

@@ -89,6 +89,15 @@ impl Mode {
         Mode(if mode == RowLockMode::ForUpdate { CHANGE } else { CHANGE_NO_KEY })
     }
 
+    /// The lock of a session that only locks a row, for that of one that is about to change it.
+    pub(crate) fn without_change(self) -> Option<Mode> {
+        match self.0 {
+            CHANGE => Some(RowLockMode::ForUpdate.into()),
+            CHANGE_NO_KEY => Some(RowLockMode::ForNoKeyUpdate.into()),
+            _ => None,
+        }
+    }
+
     /// Its number, which never changes.
     pub fn number(self) -> u8 {
         self.0

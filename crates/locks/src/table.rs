@@ -157,7 +157,9 @@ impl LockEntry {
         while i < self.waiters.len() {
             let Waiter { owner, mode, duration } = self.waiters[i];
             let upgrade = self.holders().any(|h| h.owner == owner);
-            let blocked_by_queue = !upgrade && passed.intersects(mode.conflicts());
+            // Those who wait for changes need not wait for those who only want to make some.
+            let passes = upgrade || mode == Mode::AWAIT_CHANGE;
+            let blocked_by_queue = !passes && passed.intersects(mode.conflicts());
             if blocked_by_queue || self.conflicts_with_holders(owner, mode) {
                 passed.insert(mode);
                 i += 1;
@@ -469,6 +471,27 @@ impl LockManager {
             }
         }
         self.release_in_table(owner, &key, |holder| holder.release(mode));
+    }
+
+    /// A session that has locked a row to change it does not change it: it only keeps the row locked, or (`keep` is false) as it had it
+    /// locked before. A lock that is held in a set stays as it is.
+    pub fn give_up_change(&self, owner: u32, key: LockKey, keep: bool) {
+        self.sessions[owner as usize].held.lock().transaction.retain_mut(|(of, mode)| match mode.without_change() {
+            Some(plain) if *of == key => {
+                *mode = plain;
+                keep
+            }
+            _ => true,
+        });
+        self.release_in_table(owner, &key, |holder| {
+            for mode in holder.transaction.iter() {
+                let Some(plain) = mode.without_change() else { continue };
+                holder.release(mode);
+                if keep {
+                    holder.transaction.insert(plain);
+                }
+            }
+        });
     }
 
     /// Enters into the table the locks on a key that others hold in sets; true when the session has the lock in sets then, or before.

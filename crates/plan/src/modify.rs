@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_catalog::classes::{PG_CLASS, PG_DESCRIPTION};
-use melba_catalog::{Relation, RelationKind, Storage};
+use melba_catalog::{IndexInfo, Relation, RelationKind, Storage};
 use melba_engine::RelationLockMode;
 use melba_types::{DbError, Kind, Oid, Result};
 
@@ -337,16 +337,17 @@ fn assignments(planner: &mut Planner<'_>, targets: &[Target], relation: &Relatio
     Ok(Assignments { columns, key })
 }
 
-/// Whether any of these columns is part of a unique key of a table, or says in which of its partitions a row is.
+/// Whether any of these columns is part of a key of a table that a foreign key may refer to, or says in which of its partitions a row is.
 fn is_key_assigned(planner: &Planner<'_>, table: Oid, assigned: &[&str]) -> bool {
     let Some(table) = planner.catalog().relation(table) else { return false };
-    // An expression may read any column.
+    // A partition key's expression may read any column.
     let is_assigned = |number: i16| {
         let column = usize::try_from(number - 1).ok().and_then(|at| table.columns.get(at));
         column.is_none_or(|column| assigned.contains(&&*column.name))
     };
     let mut indexes = table.indexes.iter().filter_map(|index| planner.catalog().relation(*index)?.index.as_ref());
-    indexes.any(|index| index.unique && index.keys.iter().any(|key| is_assigned(key.column)))
+    let is_key = |index: &IndexInfo| index.unique && index.predicate.is_none() && index.keys.iter().all(|key| key.column != 0);
+    indexes.any(|index| is_key(index) && index.keys.iter().any(|key| is_assigned(key.column)))
         || table.partition_key.as_ref().is_some_and(|key| key.columns.iter().any(|part| is_assigned(part.column)))
 }
 

@@ -105,7 +105,7 @@ pub enum Action {
 pub struct Assignments {
     /// Position in the table and new value.
     pub columns: Vec<(usize, Expression)>,
-    /// A column of some unique index is assigned, or generated and may change.
+    /// A column of some key that a foreign key may refer to, or of a partition key, is assigned, or generated and may change.
     pub key: bool,
 }
 

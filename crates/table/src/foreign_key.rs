@@ -379,16 +379,16 @@ fn change_referencing(
         }
         refuse_newer(runner.txn, child.tree, row)?;
     }
-    let Some(bytes) = latest.row else { return Ok(()) };
+    let Some(bytes) = latest.row else { return Ok(runner.txn.give_up_change(child.tree, row, false)?) };
     let old = child.decode(&bytes);
     // While this transaction waited, or by a trigger, the row may have got another key.
     if !reference.is_of(&child.with_plain_keys(runner.ctx, &old)?) {
-        return Ok(());
+        return Ok(runner.txn.give_up_change(child.tree, row, true)?);
     }
     if deleted && action == Action::Cascade {
         return match writer.before_delete(runner.ctx, row, &old)? {
             true => writer.delete(runner.ctx, row, &old),
-            false => Ok(()),
+            false => Ok(runner.txn.give_up_change(child.tree, row, true)?),
         };
     }
     let mut changed = old.clone();
@@ -403,7 +403,7 @@ fn change_referencing(
         };
     }
     if !writer.before_update(runner.ctx, row, &old, &mut changed)? {
-        return Ok(());
+        return Ok(runner.txn.give_up_change(child.tree, row, true)?);
     }
     if let Some(above) = writer.above.clone()
         && !writer.accepts(runner.ctx, &mut changed)?

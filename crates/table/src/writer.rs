@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use melba_catalog::Relation;
-use melba_engine::Transaction;
+use melba_engine::{ClaimedKeys, Transaction};
 use melba_types::{Batch, Datum, DbError, Result, RowId};
 
 use super::batch::BatchedRows;
@@ -39,6 +39,8 @@ pub struct TableWriter {
     pub(super) row: Vec<u8>,
     pub(super) key: Vec<u8>,
     old_key: Vec<u8>,
+    /// By the search for a conflict.
+    claimed: ClaimedKeys,
     pub(super) rows: BatchedRows,
     /// Checks and actions that follow the statement's own changes.
     pub events: Events,
@@ -96,6 +98,7 @@ impl TableWriter {
             row: Vec::new(),
             key: Vec::new(),
             old_key: Vec::new(),
+            claimed: ClaimedKeys::default(),
             rows: BatchedRows::default(),
             events: Events::default(),
         }
@@ -228,12 +231,27 @@ impl TableWriter {
         Ok(())
     }
 
-    /// The first row that conflicts with `row` in the indexes `arbiters` accepts (by position). The keys stay locked, so a row
-    /// without a conflict can be inserted.
+    /// The first row that conflicts with `row` in the indexes `arbiters` accepts (by position). The keys of a row without a conflict stay
+    /// locked, so it can be inserted. Otherwise none does: the caller leaves the row that was found alone, or waits for its lock,
+    /// whose holder may want the key.
     ///
     /// # Errors
     /// 55000 when one of them is deferrable.
     pub fn find_conflict(
+        &mut self,
+        ctx: &Evaluation,
+        row: &[Datum],
+        arbiters: impl Fn(&IndexTarget) -> bool,
+    ) -> Result<Option<Conflict>> {
+        self.claimed.keep();
+        let found = self.claim_or_find(ctx, row, arbiters)?;
+        if found.is_some() {
+            self.claimed.release(&self.txn);
+        }
+        Ok(found)
+    }
+
+    fn claim_or_find(
         &mut self,
         ctx: &Evaluation,
         row: &[Datum],
@@ -261,7 +279,7 @@ impl TableWriter {
             if !index.must_be_unique(ctx, row)? {
                 continue;
             }
-            if let Some(found) = self.txn.index(index.tree).claim_key(&self.key, None)? {
+            if let Some(found) = self.txn.index(index.tree).claim_key_into(&self.key, None, &mut self.claimed)? {
                 return Ok(Some(Conflict { index: at, row: found }));
             }
         }

@@ -99,6 +99,40 @@ fn an_interrupted_waiter_leaves_the_queue() {
     });
 }
 
+/// Who waits for a change of a row learns that there will be none, also while another session waits for the row itself.
+#[test]
+fn a_change_that_is_given_up_is_not_waited_for() {
+    check(|| {
+        let f = Fixture::new(1);
+        let holder = f.begin();
+        holder.lock_row_to_change(f.table, f.rows[0], RowLockMode::ForUpdate).expect("locks");
+        let changing = spawn({
+            let f = Arc::clone(&f);
+            move || {
+                let t = f.begin();
+                f.change(&t, 0, |n| n + 1).expect("changes");
+                t.commit(Durability::Async).expect("commits");
+            }
+        });
+        let asking = spawn({
+            let f = Arc::clone(&f);
+            move || {
+                let t = f.begin();
+                assert!(t.await_change(f.table, f.rows[0], Wait::Block).expect("waits"));
+            }
+        });
+        holder.give_up_change(f.table, f.rows[0], true).expect("gives up");
+        join([asking]);
+        assert_eq!(f.read(&holder, holder.statement_view(), 0), 0, "the row is locked still");
+        holder.rollback();
+        join([changing]);
+        let t = f.begin();
+        assert_eq!(f.read(&t, t.statement_view(), 0), 1);
+        drop(t);
+        assert!(f.engine.locks().is_empty(), "{:?}", f.engine.locks());
+    });
+}
+
 /// Weak locks stand in no table until a session wants a strong one.
 #[test]
 fn a_strong_lock_excludes_weak_ones() {

@@ -19,6 +19,7 @@ pub use changes::DifferingRows;
 pub use index::IndexScan;
 pub use melba_segment::ZoneOp;
 pub use piece::ScanPiece;
+pub use probe::ClaimedKeys;
 pub use table::{ScanBatch, TableScan};
 
 /// A comparison of a column with constants, by which a scan skips row groups where no value can satisfy it.

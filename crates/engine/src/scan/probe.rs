@@ -8,7 +8,7 @@ use melba_store::{KeyBytes, Result, Tree};
 use melba_types::RowId;
 
 use super::index::{may_have_entries, successor};
-use crate::txn::{IndexAccess, announce, entries};
+use crate::txn::{IndexAccess, Transaction, announce, entries};
 use crate::view::ReadView;
 
 impl IndexAccess<'_> {
@@ -56,6 +56,11 @@ impl IndexAccess<'_> {
     /// may free it. The value stays locked only when it is free or its row is not being changed, because a session that changes
     /// the row may need the value back.
     pub fn claim_key(&self, key: &[u8], except: Option<RowId>) -> Result<Option<RowId>> {
+        self.claim_key_into(key, except, &mut ClaimedKeys::default())
+    }
+
+    /// The same; a value that was not locked before is noted in `claimed`, for `ClaimedKeys::release`.
+    pub fn claim_key_into(&self, key: &[u8], except: Option<RowId>, claimed: &mut ClaimedKeys) -> Result<Option<RowId>> {
         let table = self.txn.tree(self.tree)?.table;
         let lock = LockKey::Key(self.tree, self.txn.shared().locks.hash_key(key));
         let (locks, slot) = (&self.txn.shared().locks, self.txn.session().slot);
@@ -66,14 +71,39 @@ impl IndexAccess<'_> {
             if is_new && locks.yield_to_load(slot, self.tree, key)? {
                 continue;
             }
-            let Some(row) = self.probe_latest(key, except)? else { return Ok(None) };
-            if self.txn.await_change(table, row, Wait::NoWait)? {
-                return Ok(Some(row));
+            let found = self.probe_latest(key, except)?;
+            if let Some(row) = found
+                && !self.txn.await_change(table, row, Wait::NoWait)?
+            {
+                if is_new {
+                    locks.release_newest(slot, lock, Mode::KEY);
+                }
+                self.txn.await_change(table, row, Wait::Block)?;
+                continue;
             }
             if is_new {
-                locks.release_newest(slot, lock, Mode::KEY);
+                claimed.0.push(lock);
             }
-            self.txn.await_change(table, row, Wait::Block)?;
+            return Ok(found);
+        }
+    }
+}
+
+/// Values of unique keys that a transaction has locked for a row that it may not insert after all. A transaction with very many locks
+/// keeps further ones in sets, and those are not noted.
+#[derive(Default)]
+pub struct ClaimedKeys(Vec<LockKey>);
+
+impl ClaimedKeys {
+    /// The transaction keeps the locks.
+    pub fn keep(&mut self) {
+        self.0.clear();
+    }
+
+    /// Releases the locks: the transaction has written no entry with these values.
+    pub fn release(&mut self, txn: &Transaction) {
+        for lock in self.0.drain(..).rev() {
+            txn.shared().locks.release_newest(txn.session().slot, lock, Mode::KEY);
         }
     }
 }

@@ -557,6 +557,15 @@ impl Transaction {
         self.lock_key(LockKey::Row(tree, row), Mode::of_change(mode), Wait::Block).map(drop)
     }
 
+    /// The row that was locked to be changed is not changed after all: others need not wait for a change. It stays locked if `keep`. Does
+    /// nothing when the transaction has changed the row.
+    pub fn give_up_change(&self, tree: TreeId, row: RowId, keep: bool) -> Result<()> {
+        if self.get_latest(tree, row)?.own_command.is_none() {
+            self.shared().locks.give_up_change(self.session.slot, LockKey::Row(tree, row), keep);
+        }
+        Ok(())
+    }
+
     /// Waits until no other transaction is changing a row of a table; false: one is, and we may not wait.
     pub fn await_change(&self, table: TreeId, row: RowId, wait: Wait) -> Result<bool> {
         self.await_holder(LockKey::Row(table, row), wait)

@@ -86,7 +86,7 @@ impl ModifyOp {
                     return self.merge_computed(ctx, existing, &action.command, row);
                 }
                 let Some(id) = row_id(row, existing).filter(|_| !matches!(action.command, MergeActionNode::Nothing)) else {
-                    return Ok(None);
+                    break;
                 };
                 let place = place_of(&node, existing, row)?;
                 let (mode, computed) = match &action.command {
@@ -122,6 +122,10 @@ impl ModifyOp {
                     None => self.assign(ctx, &place, assignments, &old, row)?,
                 };
                 return self.update(ctx, &place, id, old, new);
+            }
+            if let (true, Some(id)) = (locked, row_id(row, existing)) {
+                // No action applies to the newest version.
+                ctx.transaction().give_up_change(place_of(&node, existing, row)?.source.tree, id, true)?;
             }
             return Ok(None);
         }

@@ -50,18 +50,21 @@ pub(crate) fn lock_and_recheck(
     purpose: Purpose<'_>,
 ) -> Result<Relock> {
     let transaction = ctx.transaction();
-    let keys = match purpose {
-        Purpose::Change(_) => {
-            transaction.lock_row_to_change(source.tree, id, mode)?;
-            &[][..]
-        }
-        Purpose::Lock(wait, keys) => {
-            if !lock_row(ctx, source, id, mode, wait)? {
+    // The columns that must be the same for the old version to suffice.
+    let mut keys = None;
+    match purpose {
+        Purpose::Change(_) => transaction.lock_row_to_change(source.tree, id, mode)?,
+        Purpose::Lock(wait, columns) => {
+            // FOR KEY SHARE is compatible with changes that leave the keys alone, also with those made since. After a wait, the newest
+            // version is returned, as in PostgreSQL.
+            let at_once = mode == RowLockMode::ForKeyShare
+                && transaction.lock_row(source.tree, id, mode, Wait::NoWait)? == RowLockResult::Granted;
+            if !at_once && !lock_row(ctx, source, id, mode, wait)? {
                 return Ok(Relock::Skip);
             }
-            keys
+            keys = at_once.then_some(columns);
         }
-    };
+    }
     let view = ctx.view();
     if transaction.is_latest(view, source.tree, id)? {
         return Ok(Relock::Unchanged);
@@ -76,11 +79,17 @@ pub(crate) fn lock_and_recheck(
         // Our own earlier change, which the view shows, or one of this statement, which it does not.
         return Ok(if command >= view.command { Relock::Skip } else { Relock::Unchanged });
     }
+    // Nothing is kept locked of a row that is gone.
+    let gone = |ctx: &ExecContext| -> Result<Relock> {
+        if let Purpose::Change(_) = purpose {
+            ctx.transaction().give_up_change(source.tree, id, false)?;
+        }
+        Ok(Relock::Skip)
+    };
     if latest.csn <= view.csn {
-        return Ok(if latest.row.is_some() { Relock::Unchanged } else { Relock::Skip });
+        return if latest.row.is_some() { Ok(Relock::Unchanged) } else { gone(ctx) };
     }
-    // FOR KEY SHARE is compatible with changes that leave the keys alone, also with those made since: the old version suffices.
-    if mode == RowLockMode::ForKeyShare
+    if let Some(keys) = keys
         && let Some(new) = &latest.row
         && let Some(old) = transaction.get(view, source.tree, id)?
         && same_values(ctx, source, keys, &old, new)?
@@ -96,7 +105,7 @@ pub(crate) fn lock_and_recheck(
     if has_moved {
         return Err(melba_table::error::moved());
     }
-    let Some(bytes) = latest.row else { return Ok(Relock::Skip) };
+    let Some(bytes) = latest.row else { return gone(ctx) };
     let projected = values(ctx, source, &source.projection, &bytes)?;
     Ok(Relock::Changed(source_row(ctx, source, projected, id)?))
 }
