@@ -243,7 +243,7 @@ impl TableWriter {
         row: &[Datum],
         arbiters: impl Fn(&IndexTarget) -> bool,
     ) -> Result<Option<Conflict>> {
-        self.claimed.keep();
+        self.claimed.begin(&self.txn);
         let found = self.claim_or_find(ctx, row, arbiters)?;
         if found.is_some() {
             self.claimed.release(&self.txn);

@@ -82,28 +82,35 @@ impl IndexAccess<'_> {
                 continue;
             }
             if is_new {
-                claimed.0.push(lock);
+                claimed.keys.push(lock);
             }
             return Ok(found);
         }
     }
 }
 
-/// Values of unique keys that a transaction has locked for a row that it may not insert after all. A transaction with very many locks
-/// keeps further ones in sets, and those are not noted.
+/// Values of unique keys that a transaction has locked, and those of exclusion constraints that it has claimed, for a row that it may not
+/// insert after all. A transaction with very many locks keeps further ones in sets, and those are not noted.
 #[derive(Default)]
-pub struct ClaimedKeys(Vec<LockKey>);
+pub struct ClaimedKeys {
+    keys: Vec<LockKey>,
+    /// Claims made before.
+    claims: usize,
+}
 
 impl ClaimedKeys {
-    /// The transaction keeps the locks.
-    pub fn keep(&mut self) {
-        self.0.clear();
+    /// Begins to note values; the transaction keeps those that were noted before.
+    pub fn begin(&mut self, txn: &Transaction) {
+        self.keys.clear();
+        self.claims = txn.shared().locks.claims.held(txn.session().slot);
     }
 
-    /// Releases the locks: the transaction has written no entry with these values.
+    /// Releases what was noted: the transaction has written no entry with these values.
     pub fn release(&mut self, txn: &Transaction) {
-        for lock in self.0.drain(..).rev() {
-            txn.shared().locks.release_newest(txn.session().slot, lock, Mode::KEY);
+        let (locks, slot) = (&txn.shared().locks, txn.session().slot);
+        for lock in self.keys.drain(..).rev() {
+            locks.release_newest(slot, lock, Mode::KEY);
         }
+        locks.claims.forget(slot, self.claims);
     }
 }

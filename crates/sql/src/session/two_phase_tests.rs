@@ -186,12 +186,11 @@ fn a_transaction_that_has_claimed_values_is_not_prepared() {
 fn prepared_transactions_with_equal_values_in_indexes_survive_the_server() {
     let mut h = harness();
     h.query("create table t (a int, u int unique, g text[]); create index on t (a); create index on t using gin (g)");
-    h.query("insert into t values (0, null, '{}'), (0, null, '{}')");
-    for (n, name) in [(5, "x"), (6, "y")] {
+    h.query("insert into t values (11, null, '{}'), (12, null, '{}')");
+    for (n, name) in [(1, "x"), (2, "y")] {
         h.query("begin");
         assert_eq!(h.query("insert into t values (1, null, '{common}')"), "C:INSERT 0 1 Z:T");
-        let update = format!("update t set u = {n} where ctid = (select min(ctid) from t where u is null and a = 0)");
-        assert_eq!(h.query(if n == 5 { &update } else { "select" }).contains(" E"), false);
+        assert_eq!(h.query(&format!("update t set u = 5 * {n} where a = 10 + {n}")), "C:UPDATE 1 Z:T");
         assert_eq!(h.query(&format!("prepare transaction '{name}'")), "C:PREPARE TRANSACTION Z:I");
     }
     let mut h = over(h.kill());
