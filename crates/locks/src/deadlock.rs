@@ -3,7 +3,8 @@
 //! A session waits for the holders of the lock (hard), and for the waiters before it in the queue (soft). A cycle with a soft
 //! part can be broken without harm, by letting one waiter pass the other; only a cycle without a soft part ends in an error.
 
-use crate::table::{LockEntry, LockManager, LongWait, Owner, Shard, WaitPhase, remove_from_queue};
+use crate::table::{LockEntry, LockManager, Owner, Shard, remove_from_queue};
+use crate::waits::{LongWait, WaitPhase};
 use crate::{LockKey, Mode};
 
 use melba_threads::MutexGuard;

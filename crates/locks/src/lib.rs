@@ -24,15 +24,17 @@ mod tag;
 #[cfg(test)]
 mod tests;
 mod transactions;
+mod waits;
 mod wide;
 
 pub use claims::{Claim, ClaimNumber, Claims};
 pub use loaded::{ForeignKeys, LoadedKeys};
 pub use modes::Mode;
 pub use modes::{RelationLockMode, RowLockMode};
-pub use table::{HoldDuration, LockManager, LongWait, ReleaseTurn, WaitPhase, WaitPolicy, WaitWatch};
+pub use table::{HoldDuration, LockManager, ReleaseTurn};
 pub use tag::LockKey;
 pub use tag::{LockTag, LockedObject};
+pub use waits::{LongWait, WaitPhase, WaitPolicy, WaitWatch};
 pub use wide::TABLE_LOCKS_MAX;
 
 /// Sessions that may exist at once.

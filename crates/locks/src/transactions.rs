@@ -6,7 +6,8 @@
 use melba_threads::atomic::Ordering;
 use melba_types::Csn;
 
-use crate::table::{HeldLocks, HoldDuration, LockManager, Owner, SessionLocks, WaitPolicy};
+use crate::table::{HeldLocks, HoldDuration, LockManager, Owner, SessionLocks};
+use crate::waits::WaitPolicy;
 use crate::{LockKey, Mode, RelationLockMode};
 
 use melba_store::Result;

@@ -10,6 +10,7 @@ mod frames;
 mod lent;
 mod log_size;
 mod own;
+mod pins;
 mod prepare;
 mod rows;
 mod schema;
@@ -36,6 +37,7 @@ use crate::write_set::{BulkWriter, Epoch, LazyWriteSet};
 pub use lent::{BulkRows, ClaimedValues, IndexAccess, ToastFrames, TwoPhase};
 pub use log_size::log_bytes;
 pub(crate) use own::OwnView;
+pub use pins::{ExportedSnapshot, ViewPin};
 pub use prepare::PreparedBytes;
 
 /// A point to roll back to.
@@ -66,17 +68,6 @@ pub struct Latest {
     pub csn: Csn,
     /// The command of our own newest change.
     pub own_command: Option<u32>,
-}
-
-/// Keeps a view usable after its statement; a cursor holds it.
-pub struct ViewPin {
-    session: Arc<EngineSession>,
-    view: ReadView,
-}
-
-/// A snapshot that other transactions may adopt, as long as this lives.
-pub struct ExportedSnapshot {
-    pin: ViewPin,
 }
 
 /// A transaction. Operations may be called from several threads at once; commit and rollback from one.
@@ -782,28 +773,5 @@ impl Committing {
 impl Drop for Transaction {
     fn drop(&mut self) {
         self.rollback();
-    }
-}
-
-impl ExportedSnapshot {
-    pub fn csn(&self) -> Csn {
-        self.pin.view.csn
-    }
-}
-
-impl Drop for ExportedSnapshot {
-    fn drop(&mut self) {
-        // The pin is dropped after this: the snapshot is protected until no session can adopt it.
-        self.pin.session.shared.snapshots.forget_export(self.pin.view.csn);
-    }
-}
-
-impl Drop for ViewPin {
-    fn drop(&mut self) {
-        let mut pins = self.session.pins.lock();
-        if let Some(at) = pins.held.iter().position(|v| *v == self.view) {
-            pins.held.swap_remove(at);
-        }
-        self.session.shared.snapshots.hold(self.session.slot, pins.oldest());
     }
 }

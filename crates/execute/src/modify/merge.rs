@@ -7,7 +7,7 @@
 
 use melba_engine::RowLockMode;
 use melba_expression::Expression;
-use melba_plan::modify_node::{Existing, MergeActionNode, MergeNode};
+use melba_plan::modify_node::{Existing, MergeActionNode, MergeNode, ModifyNode};
 use melba_plan::node::TableSource;
 use melba_tree::{MergeMatch, RowCheckKind};
 use melba_types::{Datum, Result, RowId};
@@ -53,6 +53,14 @@ fn all_hold(ctx: &ExecContext, conditions: &[Expression], row: &[Datum]) -> Resu
         }
     }
     Ok(true)
+}
+
+/// No action applies to the newest version of the target row.
+fn keep_locked(ctx: &ExecContext, node: &ModifyNode, existing: &Existing, row: &[Datum]) -> Result<Option<Changed>> {
+    if let Some(id) = row_id(row, existing) {
+        ctx.transaction().give_up_change(place_of(node, existing, row)?.source.tree, id, true)?;
+    }
+    Ok(None)
 }
 
 impl ModifyOp {
@@ -123,11 +131,7 @@ impl ModifyOp {
                 };
                 return self.update(ctx, &place, id, old, new);
             }
-            if let (true, Some(id)) = (locked, row_id(row, existing)) {
-                // No action applies to the newest version.
-                ctx.transaction().give_up_change(place_of(&node, existing, row)?.source.tree, id, true)?;
-            }
-            return Ok(None);
+            return if locked { keep_locked(ctx, &node, existing, row) } else { Ok(None) };
         }
     }
 
