@@ -163,7 +163,7 @@ fn fill_new_table(
     let rows = match source {
         Some(source) => insert_rows(context, tx, oid, source)?,
         None if into.skip_data => 0,
-        None => insert_all(context, tx, oid, node)?,
+        None => fill_view(context, tx, &*ddl.relation(oid)?)?,
     };
     let tag = match kind {
         _ if !into.skip_data => format!("SELECT {rows}"),
@@ -173,9 +173,13 @@ fn fill_new_table(
     Ok(Outcome::Done { tag })
 }
 
-/// Inserts all rows of a query; their number.
-fn insert_all(context: &StatementContext, tx: &Arc<Tx>, table: Oid, node: &N) -> Result<u64> {
-    insert_rows(context, tx, table, run_query(context, tx, node, (&[], &Arc::from([])))?)
+/// Inserts all rows of a materialized view's query, as its owner and with a safe search path; their number.
+fn fill_view(context: &StatementContext, tx: &Arc<Tx>, view: &Relation) -> Result<u64> {
+    let text = view.view_query.as_deref().ok_or_else(|| DbError::internal("materialized view without a query"))?;
+    let parsed = melba_parse::parse(text)?;
+    let statement = parsed.statements.first().ok_or_else(|| DbError::internal("materialized view with an empty query"))?;
+    let owners = context.maintaining(view.owner);
+    insert_rows(&owners, tx, view.oid, run_query(&owners, tx, &statement.node, (&[], &Arc::from([])))?)
 }
 
 fn insert_rows(context: &StatementContext, tx: &Arc<Tx>, table: Oid, rows: Outcome) -> Result<u64> {
@@ -236,13 +240,9 @@ pub(super) fn refresh(utility: &Utility<'_>, s: &RefreshMatViewStmt) -> Result<(
     if s.concurrent {
         check_concurrent_refresh(ddl, &relation, s.skip_data)?;
     }
-    let text = relation.view_query.as_deref().ok_or_else(|| DbError::internal("materialized view without a query"))?;
-    let parsed = melba_parse::parse(text)?;
-    let statement = parsed.statements.first().ok_or_else(|| DbError::internal("materialized view with an empty query"))?;
     empty_table(ddl, relation.oid)?;
     if !s.skip_data {
-        let owners = context.maintaining(relation.owner);
-        insert_all(&owners, tx, relation.oid, &statement.node)?;
+        fill_view(context, tx, &relation)?;
     }
     let now = ddl.relation(relation.oid)?;
     put_relation(ddl, Relation { populated: !s.skip_data, ..(*now).clone() });
