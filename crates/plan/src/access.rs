@@ -1,5 +1,6 @@
 //! How one relation is read: sequentially, by an index, by a function, or as a subquery.
 
+mod bounds_order;
 mod ctid;
 mod files;
 mod foreign;
@@ -23,7 +24,7 @@ use super::path::{Access, FamilyPath, Goal, LeafPath, Path, PathKind};
 use super::plain_path::SEQUENTIAL_ROW;
 use super::planner::Planner;
 use super::rels::{Rels, rels_of};
-use super::{member, plain_path, prepare, pushdown, selectivity};
+use super::{member, plain_path, prepare, pushdown, selectivity, union_order};
 use melba_catalog::Storage;
 use melba_engine::RelationLockMode;
 use melba_tree::{Expr, RangeKind};
@@ -86,7 +87,7 @@ impl Planner<'_> {
         }
         if relation.is_partitioned() {
             // ONLY: it has no rows in its own tree.
-            let family = FamilyPath { members: vec![], pruner: None };
+            let family = FamilyPath::default();
             return Ok(vec![plain_path::simple_path(self, entry, Access::Family(family), own, params, 0.0)]);
         }
         if relation.foreign.is_some() {
@@ -142,7 +143,7 @@ fn plain_leaf_paths(
             let (oid, inherit) = (*oid, *inherit);
             planner.relation_paths(entry, oid, inherit, own, across, goal)
         }
-        RangeKind::Subquery { .. } => subquery_paths(planner, entry, own),
+        RangeKind::Subquery { .. } => subquery_paths(planner, entry, own, goal),
         RangeKind::Function { functions, .. } => {
             let mut params = own_params;
             functions.iter().for_each(|f| params |= rels_of(&f.expr));
@@ -196,7 +197,7 @@ fn series_rows(planner: &Planner<'_>, args: &[Expr]) -> Option<f64> {
     Some(((number(args.get(1)?)? - number(args.first()?)?) / step).floor().max(0.0) + 1.0)
 }
 
-fn subquery_paths(planner: &mut Planner<'_>, entry: usize, own: &[Expr]) -> Result<Vec<Rc<Path>>> {
+fn subquery_paths(planner: &mut Planner<'_>, entry: usize, own: &[Expr], goal: &Goal) -> Result<Vec<Rc<Path>>> {
     let kind = std::mem::replace(&mut planner.level_mut().entries[entry].kind, RangeKind::Result);
     let RangeKind::Subquery { mut query, view } = kind else {
         return Err(DbError::internal("subquery entry expected"));
@@ -221,9 +222,12 @@ fn subquery_paths(planner: &mut Planner<'_>, entry: usize, own: &[Expr]) -> Resu
     });
     // Parameters of the planned node are reported where it is placed.
     let outer = std::mem::take(&mut planner.used);
-    let planned = planner.query((*query).clone(), None);
+    let planned = match union_order::wished_union(planner, &query, entry, &goal.order) {
+        Some(wished) => planner.query_in_order(wished, goal.wanted),
+        None => planner.query((*query).clone(), None).map(|stage| (stage, false)),
+    };
     let used = std::mem::replace(&mut planner.used, outer);
-    let stage = planned?;
+    let (stage, ordered) = planned?;
     planner.level_mut().entries[entry].kind = RangeKind::Subquery { query, view };
     let params = (params | plain_path::parameters_of(&filter, entry)) & !(1 << entry);
     let estimate = stage.node.estimate;
@@ -234,7 +238,7 @@ fn subquery_paths(planner: &mut Planner<'_>, entry: usize, own: &[Expr]) -> Resu
         rows: (estimate.rows * sel).max(1.0),
         startup: estimate.startup,
         total: estimate.total,
-        ordered: 0,
+        ordered: if ordered { goal.order.len() } else { 0 },
         used: vec![],
         kind: PathKind::Leaf(LeafPath { entry, access: Access::Subquery(RefCell::new(Some((stage, used)))), filter }),
     })])

@@ -8,6 +8,7 @@ use melba_types::Kind;
 
 use super::explain_output::{above, outputs_of};
 use super::node::*;
+use super::path::OrderKey;
 use super::planner::Planner;
 use super::shown::{ScannedName, ShownOutput};
 use crate::explain_document::{Group, PropertyValue, list_items};
@@ -46,14 +47,7 @@ pub(super) fn sort_key(planner: &Planner<'_>, groups: &[SortGroup], targets: &[T
     let mut out = Vec::new();
     for (group, place) in places_of_targets(groups, targets) {
         let Some(target) = place.map(|at| &targets[at]) else { continue };
-        let mut key = planner.show(&target.expr);
-        if group.descending {
-            key.push_str(" DESC");
-        }
-        if group.nulls_first != group.descending {
-            key.push_str(if group.nulls_first { " NULLS FIRST" } else { " NULLS LAST" });
-        }
-        out.push(key);
+        out.push(shown_key(planner, &target.expr, group.descending, group.nulls_first));
     }
     out.join(", ")
 }
@@ -62,6 +56,27 @@ pub(super) fn sort_key(planner: &Planner<'_>, groups: &[SortGroup], targets: &[T
 pub(super) fn keys_alone(planner: &Planner<'_>, groups: &[SortGroup], targets: &[Target]) -> Vec<String> {
     let shown = |at: usize| if planner.inputs.explain { planner.show(&targets[at].expr) } else { String::new() };
     places_of_targets(groups, targets).filter_map(|(_, place)| place.map(shown)).collect()
+}
+
+/// The required order, as a sort key.
+pub(super) fn order_key(planner: &Planner<'_>, order: &[OrderKey]) -> String {
+    let shown = order.iter().map(|key| shown_key(planner, &key.expr, key.descending, key.nulls_first));
+    shown.collect::<Vec<_>>().join(", ")
+}
+
+fn shown_key(planner: &Planner<'_>, expr: &Expr, descending: bool, nulls_first: bool) -> String {
+    with_direction(planner.show(expr), descending, nulls_first)
+}
+
+/// A sort key, if it is in another direction than the usual one, with that.
+pub(super) fn with_direction(mut key: String, descending: bool, nulls_first: bool) -> String {
+    if descending {
+        key.push_str(" DESC");
+    }
+    if nulls_first != descending {
+        key.push_str(if nulls_first { " NULLS FIRST" } else { " NULLS LAST" });
+    }
+    key
 }
 
 /// A node as EXPLAIN shows it: several plan nodes may be one of PostgreSQL's.
@@ -555,7 +570,7 @@ fn title(node: &PlanNode) -> String {
         Op::Distinct(_) => "HashAggregate".into(),
         Op::Limit(_) => "Limit".into(),
         Op::SetOp(n) => format!("HashSetOp {:?}{}", n.operation, if n.all { " All" } else { "" }),
-        Op::Append(_) => "Append".into(),
+        Op::Append(n) => if n.merge.is_empty() { "Append" } else { "Merge Append" }.into(),
         Op::RecursiveUnion(_) => "Recursive Union".into(),
         Op::LockRows(_) => "LockRows".into(),
         Op::Modify(n) => n.title().into(),

@@ -305,11 +305,32 @@ fn ask_for_extremes(planner: &Planner<'_>, input: &mut PlanNode, aggregates: &[A
         let by_bytes = order::is_same_order(planner.catalog(), aggregate.call.collation, Oid::INVALID);
         (name == "min" || name == "max") && is_plain && is_column && by_bytes
     };
-    if let Op::TableScan(scan) = &mut input.op
-        && let Some(scan) = Arc::get_mut(scan)
-    {
-        let is_bare = scan.filter.is_empty() && scan.join_filters.is_empty() && scan.source.plain;
-        scan.extremes = is_bare && !aggregates.is_empty() && aggregates.iter().all(is_extreme);
+    if !aggregates.is_empty() && aggregates.iter().all(is_extreme) {
+        ask_scans_for_extremes(input);
+    }
+}
+
+/// Down through the members of a family, and projections of plain columns.
+fn ask_scans_for_extremes(node: &mut PlanNode) {
+    match &mut node.op {
+        Op::TableScan(scan) => {
+            if let Some(scan) = Arc::get_mut(scan) {
+                scan.extremes = scan.filter.is_empty() && scan.join_filters.is_empty() && scan.source.plain;
+            }
+        }
+        Op::Append(n) => {
+            if let Some(n) = Arc::get_mut(n) {
+                n.inputs.iter_mut().for_each(ask_scans_for_extremes);
+            }
+        }
+        Op::Project(n) => {
+            if let Some(n) = Arc::get_mut(n)
+                && n.expressions.iter().all(|e| matches!(e.node, Node::Column(_)))
+            {
+                ask_scans_for_extremes(&mut n.input);
+            }
+        }
+        _ => {}
     }
 }
 

@@ -76,8 +76,10 @@ mod synthesized;
 mod table_sample;
 mod timing;
 mod top_filter;
+mod union_order;
 mod unnest;
 mod volatility;
+mod wanted;
 mod window;
 pub mod zone_filter;
 

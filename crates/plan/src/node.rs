@@ -214,10 +214,12 @@ pub enum Op {
     Modify(Arc<super::modify_node::ModifyNode>),
 }
 
-/// The rows of all inputs, one after the other.
+/// The rows of all inputs.
 #[derive(Debug)]
 pub struct AppendNode {
     pub inputs: Vec<PlanNode>,
+    /// Over the columns of each: the order that all have, and in which their rows are merged. Without keys they come one after the other.
+    pub merge: Vec<SortKey>,
     /// Which of the inputs, partitions of a table, need to be read.
     pub pruning: Option<super::pruning::Pruning>,
 }

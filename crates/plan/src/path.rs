@@ -11,6 +11,7 @@ use super::node::JoinType;
 use super::planner::Stage;
 use super::pruning::Pruner;
 use super::rels::Rels;
+pub(super) use super::wanted::Wanted;
 use melba_tree::Expr;
 
 /// A column of the required order: expression, descending, nulls first.
@@ -28,31 +29,6 @@ pub(super) struct Goal {
     /// How many groups rows make by the first key of the order, the first two, and so on; empty where not all rows are sorted alike.
     pub groups: Vec<f64>,
     pub wanted: Wanted,
-}
-
-/// How many of a query's rows will be read before LIMIT ends it.
-#[derive(Clone, Copy, Default)]
-pub(super) enum Wanted {
-    #[default]
-    All,
-    /// A share of them, where LIMIT or OFFSET has no value yet.
-    Share(f64),
-    Rows(f64),
-}
-
-/// The smallest share that counts. Rows that match may stand at the end of an order, so a plan that is good only if they come at once
-/// is not taken for one that finds them all.
-const SHARE_MIN: f64 = 0.01;
-
-impl Wanted {
-    /// The share of `rows`.
-    fn share_of(self, rows: f64) -> f64 {
-        match self {
-            Wanted::All => 1.0,
-            Wanted::Share(share) => share,
-            Wanted::Rows(wanted) => (wanted / rows.max(1.0)).clamp(SHARE_MIN, 1.0),
-        }
-    }
 }
 
 pub(super) struct Path {
@@ -145,8 +121,13 @@ pub(super) struct MemberPath {
 }
 
 /// How a family is read.
+#[derive(Default)]
 pub(super) struct FamilyPath {
     pub members: Vec<MemberPath>,
+    /// Each member's rows are wanted in this order, and sorted where they do not come in it.
+    pub order: Vec<OrderKey>,
+    /// They are merged by it. Otherwise the members are in an order in which their rows may follow each other.
+    pub is_merged: bool,
     /// Conditions that decide, once they have values, which members have no rows for them.
     pub pruner: Option<Rc<Pruner>>,
 }

@@ -15,6 +15,7 @@ use super::modify_node::Routines;
 use super::node::*;
 use super::sampled::{Evaluated, Frequent};
 use super::shown;
+use super::wanted::Wanted;
 use super::{Plan, PlanInputs};
 use melba_expression::Expression;
 use melba_expression::{Compiler, Resolved, Routine, Scope};
@@ -44,6 +45,8 @@ pub(super) struct Level {
     pub member: Option<Arc<Member>>,
     /// By entry: the tables of its family that its scans reach. The others have no rows for its conditions.
     pub scanned: HashMap<usize, HashSet<Oid>>,
+    /// The query's ORDER BY is only wished for.
+    pub wish: Option<Wish>,
     /// Conditions may be checked again for a row's newest version.
     pub rechecks: bool,
     pub estimates: Estimates,
@@ -54,6 +57,13 @@ pub(super) struct Level {
     pub computed: Vec<((usize, i16), Expr)>,
     /// Its windows with the names by which EXPLAIN calls them, and the targets that these sort by.
     pub windows: (Vec<Window>, Vec<Target>),
+}
+
+/// An order that is of use if rows come in it: nothing is sorted for it.
+pub(super) struct Wish {
+    /// How many rows will be read.
+    pub wanted: Wanted,
+    pub is_granted: bool,
 }
 
 /// How references to a WITH query are planned.

@@ -10,7 +10,7 @@ use super::dependency::{Dependencies, dependencies};
 use super::layout::{Layout, TARGET};
 use super::node::*;
 use super::path::{Goal, OrderKey, Wanted};
-use super::planner::{Level, Planner, Purpose, Stage};
+use super::planner::{Level, Planner, Purpose, Stage, Wish};
 use super::project_set::has_set;
 use super::recheck::{RecheckExpr, rechecks};
 use super::{
@@ -35,6 +35,22 @@ impl<'a> Planner<'a> {
         let result = query_at_level(self, &mut query, purpose);
         self.levels.pop();
         result
+    }
+
+    /// Plans a query whose ORDER BY is only wished for, and tells whether its rows come in that order.
+    pub fn query_in_order(&mut self, mut query: Query, wanted: Wanted) -> Result<(Stage, bool)> {
+        limits::check_stack()?;
+        limits::check()?;
+        self.levels.push(Level { wish: Some(Wish { wanted, is_granted: false }), ..Level::default() });
+        let result = query_at_level(self, &mut query, None);
+        let level = self.levels.pop();
+        Ok((result?, level.and_then(|level| level.wish).is_some_and(|wish| wish.is_granted)))
+    }
+
+    /// The query's wished order is what its rows come in; false where an order is more than a wish.
+    pub fn grant_wish(&mut self, is_granted: bool) -> bool {
+        let wish = self.level_mut().wish.as_mut();
+        wish.map(|wish| wish.is_granted = is_granted).is_some()
     }
 }
 
@@ -65,7 +81,7 @@ fn select(planner: &mut Planner<'_>, query: &mut Query, purpose: Option<Purpose>
     let order = if grouped || query.has_windows || query.has_set_returning { vec![] } else { sort::order_keys(planner, query) };
     let distinct = !matches!(query.distinct, Distinct::None);
     let reads_all = grouped || distinct || query.has_windows;
-    let wanted = if reads_all { Wanted::All } else { wanted(planner, query) };
+    let wanted = if reads_all { Wanted::All } else { stage::wanted(planner, query) };
     let groups = if matches!(wanted, Wanted::All) { vec![] } else { groups_by_order(planner, &order) };
     let goal = Goal { order, groups, wanted };
     let (path, gates) = join::plan_joins(planner, &tree, &goal)?;
@@ -109,19 +125,6 @@ fn groups_by_order(planner: &Planner<'_>, order: &[OrderKey]) -> Vec<f64> {
     (1..keys.len()).map(|n| groups::groups_of(planner, &keys[..n], rows)).collect()
 }
 
-/// How many rows LIMIT and OFFSET want; a tenth where one of them has no value yet, as PostgreSQL assumes.
-fn wanted(planner: &Planner<'_>, query: &Query) -> Wanted {
-    let Some(limit) = &query.limit else { return Wanted::All };
-    let rows = |e: &Expr| selectivity::constant(planner, e);
-    match (rows(limit), query.offset.as_ref().map_or(Some(Datum::Int8(0)), rows)) {
-        // LIMIT NULL is none.
-        (Some(Datum::Null), _) => Wanted::All,
-        (Some(Datum::Int8(limit)), Some(Datum::Int8(offset))) => Wanted::Rows(limit.max(1) as f64 + offset.max(0) as f64),
-        (Some(Datum::Int8(limit)), Some(Datum::Null)) => Wanted::Rows(limit.max(1) as f64),
-        _ => Wanted::Share(0.1),
-    }
-}
-
 /// Targets, DISTINCT, ORDER BY, locks, LIMIT; junk is dropped.
 /// `presorted`: how many sort keys rows come in the order of; `groups`: how many groups they make by these.
 fn finish(
@@ -150,7 +153,8 @@ fn finish(
         if !query.order_by.is_empty() {
             let keys = sort::sort_keys(planner, &query.order_by, &query.targets, &stage.layout)?;
             ties = query.with_ties.then(|| keys.clone());
-            if presorted < query.order_by.len() {
+            let is_wished = planner.grant_wish(presorted == query.order_by.len());
+            if presorted < query.order_by.len() && !is_wished {
                 // Rows that are locked or changed by others fall out above the sort: LIMIT counts those that stay.
                 let bound = bound.filter(|_| query.locking.is_empty());
                 let presorted = super::explain::keys_alone(planner, &query.order_by[..presorted], &query.targets);

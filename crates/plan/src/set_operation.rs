@@ -7,6 +7,7 @@ use melba_types::{DbError, Result, limits};
 use super::layout::{Layout, SET, computed};
 use super::node::*;
 use super::planner::{Planner, Stage};
+use super::union_order::{UnionOrder, union_arms};
 use super::{sort, stage};
 use melba_tree::{CoercionForm, Expr, FunctionCall, OutputColumn, Query, RangeKind, SetInput, SetOperation, SetTree};
 
@@ -15,7 +16,15 @@ pub fn set_operation(planner: &mut Planner<'_>, query: &mut Query) -> Result<Sta
         return Err(DbError::internal("set operation expected"));
     };
     planner.level_mut().entries = std::mem::take(&mut query.range_table);
-    let stage = set_tree(planner, &tree)?;
+    let wanted = stage::wanted(planner, query);
+    let limit = query.limit.as_ref().map(|e| planner.compile(e, &Layout::default())).transpose()?;
+    let offset = query.offset.as_ref().map(|e| planner.compile(e, &Layout::default())).transpose()?;
+    let bound = limit.as_ref().filter(|_| !query.with_ties).map(|l| (Some(l.clone()), offset.clone()));
+    let order = UnionOrder::of(planner, query, &tree, wanted);
+    let (stage, is_merged) = match order {
+        Some(order) => union_in_order(planner, &tree, &order, &bound)?,
+        None => (set_tree(planner, &tree)?, false),
+    };
     // The targets are variables of the leftmost leaf; any leaf's column n is column n of the result.
     let width = stage.node.kinds.len();
     let mut stage = Stage { node: stage.node, layout: Layout::of(SET, width) };
@@ -34,15 +43,14 @@ pub fn set_operation(planner: &mut Planner<'_>, query: &mut Query) -> Result<Sta
             true
         });
     }
-    let limit = query.limit.as_ref().map(|e| planner.compile(e, &Layout::default())).transpose()?;
-    let offset = query.offset.as_ref().map(|e| planner.compile(e, &Layout::default())).transpose()?;
     let mut ties = None;
     if !query.order_by.is_empty() {
         let keys = sort::sort_keys(planner, &query.order_by, &query.targets, &stage.layout)?;
         ties = query.with_ties.then(|| keys.clone());
-        let bound = limit.as_ref().filter(|_| !query.with_ties).map(|l| (Some(l.clone()), offset.clone()));
-        let shown = super::explain::sort_key(planner, &query.order_by, &query.targets);
-        stage = sort::sorted(planner, stage, keys, bound, shown);
+        if !planner.grant_wish(is_merged) && !is_merged {
+            let shown = super::explain::sort_key(planner, &query.order_by, &query.targets);
+            stage = sort::sorted(planner, stage, keys, bound, shown);
+        }
     }
     stage = stage::limited(planner, stage, limit, offset, ties);
     let exprs: Vec<Expr> = query.targets.iter().filter(|t| !t.junk).map(|t| t.expr.clone()).collect();
@@ -118,13 +126,16 @@ fn set_tree(planner: &mut Planner<'_>, tree: &SetTree) -> Result<Stage> {
     let keys = sort::column_keys(planner, compared, &kinds)?;
     if tree.operation == SetOperation::Union {
         let mut inputs = Vec::new();
-        union_inputs(planner, tree, &tree.columns, &mut inputs)?;
+        for input in union_arms(tree, &tree.columns) {
+            inputs.push(set_input(planner, input, &tree.columns)?.node);
+        }
         let mut estimate = Estimate::default();
         for input in &inputs {
             estimate.rows += input.estimate.rows;
             estimate.total += input.estimate.total;
         }
-        let node = planner.node(Op::Append(Arc::new(AppendNode { inputs, pruning: None })), kinds.clone(), estimate);
+        let node =
+            planner.node(Op::Append(Arc::new(AppendNode { inputs, merge: vec![], pruning: None })), kinds.clone(), estimate);
         let layout = Layout::of(SET, kinds.len());
         if tree.all {
             return Ok(Stage { node, layout });
@@ -141,20 +152,44 @@ fn set_tree(planner: &mut Planner<'_>, tree: &SetTree) -> Result<Stage> {
     Ok(Stage { node: planner.node(Op::SetOp(Arc::new(node)), kinds, estimate), layout })
 }
 
-/// The arms of nested unions with the same column types, flattened where the duplicates come out the same.
-fn union_inputs(planner: &mut Planner<'_>, tree: &SetTree, columns: &[OutputColumn], out: &mut Vec<PlanNode>) -> Result<()> {
-    for input in [&tree.left, &tree.right] {
-        match input {
-            SetInput::Tree(inner)
-                if inner.operation == SetOperation::Union
-                    && (inner.all || !tree.all)
-                    && inner.columns.iter().zip(columns).all(|(a, b)| a.ty == b.ty) =>
-            {
-                // Duplicates that an inner UNION ALL keeps, an outer UNION drops; the other way round nothing is merged.
-                union_inputs(planner, inner, columns, out)?;
-            }
-            input => out.push(set_input(planner, input, columns)?.node),
-        }
+/// A UNION ALL, and whether its rows come in the order: if some arm has it, the others are sorted and all are merged.
+fn union_in_order(
+    planner: &mut Planner<'_>,
+    tree: &SetTree,
+    order: &UnionOrder,
+    bound: &Option<SortBound>,
+) -> Result<(Stage, bool)> {
+    let kinds = planner.kinds_of(&tree.columns);
+    let mut arms = Vec::new();
+    for input in union_arms(tree, &tree.columns) {
+        let asked = match input {
+            SetInput::Leaf(entry) => match &planner.level().entries[*entry].kind {
+                RangeKind::Subquery { query, .. } => order.asked(planner, tree, query),
+                _ => None,
+            },
+            SetInput::Tree(_) => None,
+        };
+        arms.push(match asked {
+            Some(arm) => planner.query_in_order(arm, order.wanted)?,
+            None => (set_input(planner, input, &tree.columns)?, false),
+        });
     }
-    Ok(())
+    let is_merged = arms.iter().any(|(_, is_ordered)| *is_ordered);
+    let keys = if is_merged { order.sort_keys(planner, tree, &kinds) } else { vec![] };
+    let (mut inputs, mut estimate) = (Vec::with_capacity(arms.len()), Estimate::default());
+    for (mut arm, is_ordered) in arms {
+        if is_merged && !is_ordered {
+            arm = sort::sorted(planner, arm, keys.clone(), bound.clone(), order.shown.clone());
+        }
+        estimate.rows += arm.node.estimate.rows;
+        estimate.startup += if is_merged { arm.node.estimate.startup } else { 0.0 };
+        estimate.total += arm.node.estimate.total;
+        inputs.push(arm.node);
+    }
+    let append = AppendNode { inputs, merge: keys, pruning: None };
+    let mut node = planner.node(Op::Append(Arc::new(append)), kinds.clone(), estimate);
+    if is_merged {
+        planner.detail(&mut node, "Sort Key", || order.shown.clone());
+    }
+    Ok((Stage { node, layout: Layout::of(SET, kinds.len()) }, is_merged))
 }

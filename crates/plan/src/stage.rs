@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use melba_expression::Expression;
 use melba_expression::key::KeyPart;
-use melba_tree::Expr;
+use melba_tree::{Expr, Query};
 use melba_types::{Datum, Kind, Result};
 
 use super::explain_output;
 use super::layout::{Layout, TARGET};
 use super::node::*;
 use super::planner::{Planner, Stage};
+use super::selectivity;
+use super::wanted::Wanted;
 
 pub fn limited(
     planner: &mut Planner<'_>,
@@ -84,4 +86,20 @@ pub fn projected_compiled(planner: &mut Planner<'_>, stage: Stage, expressions: 
     let estimate = stage.node.estimate;
     let node = planner.node(Op::Project(Arc::new(ProjectNode { input: stage.node, expressions })), kinds, estimate);
     Stage { node, layout }
+}
+
+/// How many rows LIMIT and OFFSET want; a tenth where one of them has no value yet, as PostgreSQL assumes.
+pub fn wanted(planner: &Planner<'_>, query: &Query) -> Wanted {
+    if let Some(wish) = &planner.level().wish {
+        return wish.wanted;
+    }
+    let Some(limit) = &query.limit else { return Wanted::All };
+    let rows = |e: &Expr| selectivity::constant(planner, e);
+    match (rows(limit), query.offset.as_ref().map_or(Some(Datum::Int8(0)), rows)) {
+        // LIMIT NULL is none.
+        (Some(Datum::Null), _) => Wanted::All,
+        (Some(Datum::Int8(limit)), Some(Datum::Int8(offset))) => Wanted::Rows(limit.max(1) as f64 + offset.max(0) as f64),
+        (Some(Datum::Int8(limit)), Some(Datum::Null)) => Wanted::Rows(limit.max(1) as f64),
+        _ => Wanted::Share(0.1),
+    }
 }

@@ -1,4 +1,4 @@
-//! Sorts that keep only their first rows, directly above a scan: the scan skips rows behind the last one that is kept.
+//! Sorts that keep only their first rows, directly above scans: the scan skips rows behind the last one that is kept.
 
 use std::sync::Arc;
 
@@ -28,6 +28,13 @@ fn offer(node: &mut PlanNode, column: usize, number: usize) -> bool {
         Op::Project(n) => Arc::get_mut(n).is_some_and(|n| {
             let is_plain = n.expressions.iter().all(|e| matches!(e.node, Node::Column(_)) || e.as_const().is_some());
             matches!(n.expressions[column].node, Node::Column(below) if is_plain && offer(&mut n.input, below, number))
+        }),
+        Op::Append(n) => Arc::get_mut(n).is_some_and(|n| {
+            let mut taken = false;
+            for input in &mut n.inputs {
+                taken |= offer(input, column, number);
+            }
+            taken
         }),
         _ => false,
     }

@@ -62,7 +62,8 @@ pub(super) fn is_simple_scan(node: &PlanNode) -> bool {
         Op::Filter(n) => is_simple_scan(&n.input),
         Op::Project(n) => is_simple_scan(&n.input),
         Op::Limit(n) => is_simple_scan(&n.input),
-        Op::Append(n) => n.inputs.iter().all(is_simple_scan),
+        // A merge has read a row of each input.
+        Op::Append(n) => n.merge.is_empty() && n.inputs.iter().all(is_simple_scan),
         Op::Result(n) => n.input.as_ref().is_some_and(is_simple_scan),
         _ => false,
     }

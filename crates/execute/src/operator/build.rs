@@ -4,7 +4,7 @@ use melba_types::{Result, limits};
 
 use super::{
     aggregate, bitmap_scan, cte, file_scan, function_scan, hash_join, incremental_sort, index_scan, json_table, limit, lock_rows,
-    nested_loop, project, set_op, simple, sort, synthesized_scan, system_scan, table_scan, unique_scan, window,
+    merge_append, nested_loop, project, set_op, simple, sort, synthesized_scan, system_scan, table_scan, unique_scan, window,
 };
 use crate::{ExecContext, Operator};
 use melba_plan::Synthesized;
@@ -43,6 +43,7 @@ pub(crate) fn build(node: &PlanNode, ctx: &ExecContext) -> Result<Box<dyn Operat
         Op::Distinct(n) => Box::new(set_op::DistinctOp::new(node.id, n.clone(), ctx)?),
         Op::Limit(n) => Box::new(limit::LimitOp::new(n.clone(), ctx)?),
         Op::SetOp(n) => Box::new(set_op::SetOpOp::new(n.clone(), ctx)?),
+        Op::Append(n) if !n.merge.is_empty() => Box::new(merge_append::MergeAppendOp::new(n.clone(), ctx)?),
         Op::Append(n) => Box::new(set_op::AppendOp::new(n.clone(), ctx)?),
         Op::RecursiveUnion(n) => Box::new(cte::RecursiveUnionOp::new(n.clone(), ctx)?),
         Op::LockRows(n) => Box::new(lock_rows::LockRowsOp::new(n.clone(), ctx)?),

@@ -16,6 +16,7 @@ mod json_table;
 mod limit;
 mod lock_rows;
 mod long_keys;
+mod merge_append;
 mod nested_loop;
 mod partial;
 mod passed;

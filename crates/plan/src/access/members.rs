@@ -11,21 +11,27 @@ use melba_catalog::{Relation, Storage};
 use melba_engine::RelationLockMode;
 use melba_types::{Datum, DbError, Kind, Oid, Result};
 
+use super::bounds_order::bounds_order;
 use super::{prune, source};
 use crate::explain_output;
 use crate::layout::Layout;
 use crate::member::Member;
 use crate::node::*;
 use crate::path::{Access, FamilyPath, LeafPath, MemberPath};
-use crate::path::{Goal, Path, PathKind};
+use crate::path::{Goal, OrderKey, Path, PathKind};
 use crate::planner::{Planner, Stage};
-use crate::rels::contains_sublink;
-use crate::{needed, plain_path};
+use crate::pruning::Pruner;
+use crate::rels::{Rels, contains_sublink};
+use crate::{explain, needed, plain_path, sort, volatility};
 use melba_analyze::relation_columns;
 use melba_expression::Expression;
 use melba_expression::Node;
+use melba_expression::key::KeyPart;
 use melba_table::PartitionMap;
 use melba_tree::{Expr, RangeEntry, RangeKind};
+
+/// Twice PostgreSQL's cpu_operator_cost.
+const COMPARISON: f64 = 0.005;
 
 impl Member {
     fn new(parent: &Arc<Relation>, relation: &Arc<Relation>, alias: Option<Arc<str>>) -> Member {
@@ -156,6 +162,7 @@ pub fn family_paths(
     relations.iter().for_each(|r| planner.relations.add(r.oid, RelationLockMode::AccessShare));
     let scanned = planner.level_mut().scanned.entry(entry).or_default();
     scanned.extend(relations.iter().map(|r| r.oid));
+    let tables = relations.clone();
     relations.retain(has_rows);
     let own_alias = relations.len() > 1;
     let name = planner.level().entries[entry].name.clone();
@@ -167,11 +174,15 @@ pub fn family_paths(
     // Conditions with subqueries are checked above: their parameters are the parent's columns.
     let (above, below): (Vec<Expr>, Vec<Expr>) = own.iter().cloned().partition(contains_sublink);
     let across: Vec<&Rc<Expr>> = across.iter().filter(|c| !contains_sublink(c)).collect();
-    let mut choices: Vec<Vec<(Rc<Path>, Vec<usize>)>> = Vec::with_capacity(members.len());
+    // Rows are read ahead when they are merged, which shows where conditions are volatile.
+    let keeps_order = !own.iter().any(|condition| volatility::has_volatile(planner, condition));
+    let order: &[OrderKey] = if keeps_order { &goal.order } else { &[] };
+    let mut choices: Vec<MemberPaths> = Vec::with_capacity(members.len());
     for member in &members {
         let below: Vec<Expr> = below.iter().map(|c| member.condition(entry, c)).collect();
         let moved: Vec<Rc<Expr>> = across.iter().map(|c| Rc::new(member.condition(entry, c))).collect();
-        let goal = Goal { wanted: goal.wanted, ..Goal::default() };
+        let order = order.iter().map(|key| OrderKey { expr: member.condition(entry, &key.expr), ..key.clone() }).collect();
+        let goal = Goal { order, groups: goal.groups.clone(), wanted: goal.wanted };
         let oid = member.relation.oid;
         let paths = as_member(planner, entry, member, |p| p.relation_paths(entry, oid, false, &below, &moved, &goal))?;
         let with_used = |path: Rc<Path>| {
@@ -183,28 +194,108 @@ pub fn family_paths(
     let params = plain_path::parameters_of(own, entry);
     let pruner = pruner.filter(|p| p.is_variable() && members.len() > 1);
     planner.prunes_by_parameters |= pruner.is_some();
+    let ways = FamilyWays {
+        entry,
+        members: &members,
+        tables: &tables,
+        choices: &choices,
+        across: &across,
+        above: &above,
+        params,
+        pruner,
+    };
     let mut out = Vec::new();
     for (wanted, used) in shapes(&choices) {
-        let Some(paths) = choices.iter().map(|c| cheapest(c, wanted, &used)).collect::<Option<Vec<_>>>() else { continue };
-        let sum = |f: fn(&Path) -> f64| paths.iter().map(|p| f(p)).sum::<f64>();
-        let members = members.iter().zip(&paths).map(|(m, p)| MemberPath { member: m.clone(), path: p.clone() }).collect();
-        let family = FamilyPath { members, pruner: pruner.clone() };
-        out.push(Rc::new(Path {
-            rels: 1 << entry,
-            params: wanted | params,
-            rows: sum(|p| p.rows).max(1.0),
-            startup: 0.0,
-            total: sum(|p| p.total) + 0.01,
-            ordered: 0,
-            used: used.iter().map(|i| across[*i].clone()).collect(),
-            kind: PathKind::Leaf(LeafPath { entry, access: Access::Family(family), filter: above.clone() }),
-        }));
+        out.extend(ways.appended(wanted, &used));
+    }
+    for (wanted, used) in shapes(&choices).into_iter().filter(|_| !order.is_empty()) {
+        out.extend(ways.in_order(planner, order, goal, (wanted, &used))?);
     }
     if members.is_empty() {
-        let family = FamilyPath { members: vec![], pruner: None };
-        out.push(plain_path::simple_path(planner, entry, Access::Family(family), &above, params, 0.0));
+        out.push(plain_path::simple_path(planner, entry, Access::Family(FamilyPath::default()), &above, params, 0.0));
     }
     Ok(out)
+}
+
+/// A member's paths, with the positions of the conditions from above that they satisfy.
+type MemberPaths = Vec<(Rc<Path>, Vec<usize>)>;
+
+/// A family whose members' paths are known.
+struct FamilyWays<'a> {
+    entry: usize,
+    members: &'a [Arc<Member>],
+    /// All tables that are read, partitioned ones among them, the root first.
+    tables: &'a [Arc<Relation>],
+    choices: &'a [MemberPaths],
+    across: &'a [&'a Rc<Expr>],
+    above: &'a [Expr],
+    params: Rels,
+    pruner: Option<Rc<Pruner>>,
+}
+
+impl FamilyWays<'_> {
+    /// The members' rows one after the other.
+    fn appended(&self, wanted: Rels, used: &[usize]) -> Option<Rc<Path>> {
+        let paths = self.choices.iter().map(|c| cheapest(c, wanted, used)).collect::<Option<Vec<_>>>()?;
+        let sum = |f: fn(&Path) -> f64| paths.iter().map(|p| f(p)).sum::<f64>();
+        let (rows, total) = (sum(|p| p.rows), sum(|p| p.total));
+        let members = self.members.iter().zip(&paths).map(|(m, p)| MemberPath { member: m.clone(), path: p.clone() }).collect();
+        let family = FamilyPath { members, pruner: self.pruner.clone(), ..FamilyPath::default() };
+        Some(self.path(family, (wanted, used), rows, (0.0, total), 0))
+    }
+
+    /// The members' rows in the required order, if some member has it, or its first keys. The others are sorted.
+    fn in_order(
+        &self,
+        planner: &Planner<'_>,
+        order: &[OrderKey],
+        goal: &Goal,
+        (wanted, used): (Rels, &[usize]),
+    ) -> Result<Option<Rc<Path>>> {
+        let paths: Option<Vec<_>> = self.choices.iter().map(|c| best_ordered(c, wanted, used, goal)).collect();
+        let Some(mut paths) = paths else { return Ok(None) };
+        // A sort above may bring rows with equal keys into the rest of the order.
+        let keys = paths.iter().map(|path| path.ordered.min(order.len())).max().unwrap_or(0);
+        if keys == 0 {
+            return Ok(None);
+        }
+        let by_bounds = bounds_order(planner, self.entry, self.tables, &order[..keys])?;
+        let mut members = self.members.to_vec();
+        if by_bounds == Some(true) {
+            paths.reverse();
+            members.reverse();
+        }
+        let is_merged = by_bounds.is_none() && members.len() > 1;
+        let rows = paths.iter().map(|p| p.rows).sum::<f64>();
+        let startups = paths.iter().map(|p| if p.ordered >= keys { p.startup } else { p.total + sorting(p.rows) });
+        let startup = if is_merged { startups.sum() } else { startups.take(1).sum() };
+        let total: f64 = paths.iter().map(|p| p.total + if p.ordered >= keys { 0.0 } else { sorting(p.rows) }).sum();
+        // A row is put into its place among the members' with two comparisons a step.
+        let merging = if is_merged { rows * (members.len() as f64).log2() * 2.0 * COMPARISON } else { 0.0 };
+        let members = members.into_iter().zip(paths).map(|(member, path)| MemberPath { member, path }).collect();
+        let family = FamilyPath { members, order: order[..keys].to_vec(), is_merged, pruner: self.pruner.clone() };
+        Ok(Some(self.path(family, (wanted, used), rows, (startup, total + merging), keys)))
+    }
+
+    fn path(
+        &self,
+        family: FamilyPath,
+        (wanted, used): (Rels, &[usize]),
+        rows: f64,
+        (startup, total): (f64, f64),
+        ordered: usize,
+    ) -> Rc<Path> {
+        Rc::new(Path {
+            rels: 1 << self.entry,
+            params: wanted | self.params,
+            rows: rows.max(1.0),
+            startup,
+            total: total + 0.01,
+            ordered,
+            used: used.iter().map(|i| self.across[*i].clone()).collect(),
+            kind: PathKind::Leaf(LeafPath { entry: self.entry, access: Access::Family(family), filter: self.above.to_vec() }),
+        })
+    }
 }
 
 pub fn create_family(planner: &mut Planner<'_>, entry: usize, family: &FamilyPath, estimate: Estimate) -> Result<Stage> {
@@ -215,7 +306,13 @@ pub fn create_family(planner: &mut Planner<'_>, entry: usize, family: &FamilyPat
     let mut inputs = Vec::with_capacity(family.members.len());
     for MemberPath { member, path } in &family.members {
         let stage = as_member(planner, entry, member, |p| p.create(path))?;
-        inputs.push(aligned(planner, stage, entry, member, &layout, &kinds)?);
+        let mut node = aligned(planner, stage, entry, member, &layout, &kinds)?;
+        if path.ordered < family.order.len() {
+            let keys = family_keys(planner, &family.order, &layout)?;
+            let shown = explain::order_key(planner, &family.order);
+            node = sort::sorted(planner, Stage { node, layout: layout.clone() }, keys, None, shown).node;
+        }
+        inputs.push(node);
     }
     if inputs.len() == 1
         && let Some(node) = inputs.pop()
@@ -238,8 +335,22 @@ pub fn create_family(planner: &mut Planner<'_>, entry: usize, family: &FamilyPat
         let op = Op::Project(Arc::new(ProjectNode { input: node, expressions: nulls }));
         return Ok(Stage { node: planner.node(op, kinds, estimate), layout });
     }
-    let node = planner.node(Op::Append(Arc::new(AppendNode { inputs, pruning })), kinds, estimate);
+    let merge = if family.is_merged { family_keys(planner, &family.order, &layout)? } else { vec![] };
+    let mut node = planner.node(Op::Append(Arc::new(AppendNode { inputs, merge, pruning })), kinds, estimate);
+    if family.is_merged {
+        planner.detail(&mut node, "Sort Key", || explain::order_key(planner, &family.order));
+    }
     Ok(explain_output::scan_stage(planner, node, layout))
+}
+
+/// The required order over the columns of a family.
+fn family_keys(planner: &mut Planner<'_>, order: &[OrderKey], layout: &Layout) -> Result<Vec<SortKey>> {
+    let mut keys = Vec::with_capacity(order.len());
+    for OrderKey { expr, descending, nulls_first } in order {
+        let part = KeyPart::new(planner.catalog(), (expr.ty(), expr.collation()), *descending, *nulls_first);
+        keys.push((planner.compile(expr, layout)?, part));
+    }
+    Ok(keys)
 }
 
 /// A member's rows with the parent's columns in the parent's order.
@@ -316,6 +427,17 @@ fn shapes(choices: &[Vec<(Rc<Path>, Vec<usize>)>]) -> Vec<(u128, Vec<usize>)> {
         }
     }
     out
+}
+
+/// The cost of sorting rows.
+fn sorting(rows: f64) -> f64 {
+    rows * rows.max(2.0).log2() * COMPARISON
+}
+
+/// The best way to a member's rows in the required order, by sorting them or not.
+fn best_ordered(choices: &[(Rc<Path>, Vec<usize>)], params: u128, used: &[usize], goal: &Goal) -> Option<Rc<Path>> {
+    let fits = choices.iter().filter(|(path, u)| path.params == params && *u == used);
+    fits.min_by(|a, b| a.0.sorted_cost(goal).total_cmp(&b.0.sorted_cost(goal))).map(|(path, _)| path.clone())
 }
 
 fn cheapest(choices: &[(Rc<Path>, Vec<usize>)], params: u128, used: &[usize]) -> Option<Rc<Path>> {

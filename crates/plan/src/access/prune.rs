@@ -60,7 +60,7 @@ struct EntryKey<'a> {
 }
 
 /// The positions of a key's columns in the table above; `None` for expressions.
-fn key_columns_in(table: &Relation, root: &Relation) -> Vec<Option<usize>> {
+pub fn key_columns_in(table: &Relation, root: &Relation) -> Vec<Option<usize>> {
     let key = table.partition_key.as_ref().map_or(&[][..], |k| &k.columns);
     let position = |c: &melba_catalog::PartitionColumn| {
         let name = &table.columns.get(usize::try_from(c.column - 1).ok()?)?.name;
