@@ -54,6 +54,7 @@ const LARGE: &[Bomb] = &[
     ("select length(to_jsonb(repeat(E'\\x01', 60000000))::text)", &["53200"]),
     ("create table wide as select repeat(md5(g::text), 32000) t from generate_series(1, 400) g", &[""]),
     ("select count(*) from wide a join wide b on a.t = b.t", &[""]),
+    ("select count(*) from (select t from wide order by t offset 0) q", &[""]),
     ("select length(format('%2147483647s', 'x'))", &["54000"]),
     ("select length(format('%900000000s', 'x'))", &["53200"]),
     ("select length(encode(repeat('x', 150000000)::bytea, 'hex'))", &["53200"]),

@@ -6,6 +6,9 @@ use melba_types::{BATCH_ROWS, Batch, ByteStrings, Column, ColumnData, DbError, R
 use super::order::{OrderedRow, head};
 use super::{Run, RunReader};
 
+/// Batches that are read for one answer, at most; their rows are copied into it.
+const BATCHES_READ_MAX: usize = 16;
+
 /// Rows in memory, in order.
 #[derive(Default)]
 pub(super) struct Ordered {
@@ -148,9 +151,11 @@ impl Merge {
         self.heap = MergeHeap::new((0..self.cursors.len() as u32).map(|i| (i, head(key(i), self.from))), key);
     }
 
+    /// The next rows, some at least while there are any.
     pub fn next(&mut self, limit: usize) -> Result<Option<Batch>> {
         let mut picks: Vec<(u32, u32)> = Vec::new();
         while picks.len() < limit
+            && !self.has_read_many()
             && let Some(pick) = self.step()?
         {
             picks.push(pick);
@@ -163,6 +168,11 @@ impl Merge {
         let batch = Batch { columns: (0..width).map(column).collect(), rows: picks.len() };
         self.drop_read();
         Ok(Some(batch))
+    }
+
+    /// Whether many batches have been read since the last answer: long rows are alone in their batches.
+    fn has_read_many(&self) -> bool {
+        self.batches.len() >= self.cursors.len() + BATCHES_READ_MAX
     }
 
     /// Where the next row is.
@@ -184,7 +194,7 @@ impl Merge {
         let mut skipped = 0;
         while skipped < rows && self.step()?.is_some() {
             skipped += 1;
-            if skipped.is_multiple_of(BATCH_ROWS) {
+            if self.has_read_many() {
                 self.drop_read();
             }
         }
