@@ -21,10 +21,11 @@ pub(super) fn is_worth_keys(array: &Array, call: &Call) -> bool {
     array.elements.len() >= HASHED_MEMBERS_MIN || call.vector.is_none()
 }
 
-/// Whether an array has one value for a whole statement: it is made of parameters and constants.
+/// Whether an array has one value for a whole statement: it is made of parameters, constants and values of fixed sub-plans.
 pub(super) fn is_fixed(e: &Expression) -> bool {
     match &e.node {
         Node::Const(_) | Node::Parameter(_) => true,
+        Node::SubPlan(subplan) => subplan.is_fixed,
         Node::Array { elements, .. } => elements.iter().all(is_fixed),
         Node::Relabel(arg) | Node::CoerceIo(arg) => is_fixed(arg),
         Node::ArrayCoerce { arg, element, .. } => {

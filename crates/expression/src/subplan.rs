@@ -35,6 +35,8 @@ pub struct SubPlan {
     pub element_type: Oid,
     /// It calls nothing volatile: to run it again for the same row changes nothing.
     pub is_repeatable: bool,
+    /// It is a value that depends on nothing around it: it is computed once.
+    pub is_fixed: bool,
 }
 
 #[derive(Clone, Debug)]

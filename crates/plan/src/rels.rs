@@ -38,6 +38,11 @@ pub(super) fn contains_sublink(expr: &Expr) -> bool {
     expr.any(&mut |e| matches!(e, Expr::Sublink(_)))
 }
 
+/// Whether a subquery in an expression refers to columns of the query that the expression stands in.
+pub(super) fn has_correlated_sublink(expr: &Expr) -> bool {
+    expr.any(&mut |e| matches!(e, Expr::Sublink(_)) && e.has_vars())
+}
+
 /// The column of an entry that an expression is, through binary-compatible casts; counted from 0.
 pub(super) fn plain_column(expr: &Expr, entry: usize) -> Option<usize> {
     match expr {

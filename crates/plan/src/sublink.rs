@@ -103,6 +103,7 @@ fn sublink_as_is(planner: &mut Planner<'_>, sublink: &Sublink, layout: &Layout) 
         let text = melba_types::oids::TEXT;
         args.push((action, Expression::new(Node::MergeAction, text, planner.kind(text))));
     }
+    let is_fixed = parameters.is_empty() && sublink.test.is_none();
     planner.subplans.push(SubPlanNode { node, parameters, probe_keys: Arc::from([]), name: format!("SubPlan {}", index + 1) });
     let test = match &sublink.test {
         Some(test) if sublink.kind != SublinkKind::RowCompare => {
@@ -112,7 +113,7 @@ fn sublink_as_is(planner: &mut Planner<'_>, sublink: &Sublink, layout: &Layout) 
     };
     let element_type = planner.catalog().type_(sublink.ty).map(|t| t.element).unwrap_or_default();
     let is_repeatable = !volatility::query_is_volatile(planner, &sublink.query);
-    let subplan = SubPlan { index, kind, args, test, column_types, element_type, is_repeatable };
+    let subplan = SubPlan { index, kind, args, test, column_types, element_type, is_repeatable, is_fixed };
     let value = Expression::new(Node::SubPlan(Box::new(subplan)), sublink.ty, planner.kind(sublink.ty));
     if sublink.kind != SublinkKind::RowCompare {
         return Ok(value);

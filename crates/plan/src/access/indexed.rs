@@ -8,7 +8,7 @@ use melba_types::Result;
 use crate::arbiters::index_expression;
 use crate::implication::{implies, is_same};
 use crate::planner::Planner;
-use crate::rels::{contains_sublink, plain_column, rels_of};
+use crate::rels::{has_correlated_sublink, plain_column, rels_of};
 use crate::volatility::has_volatile;
 use melba_tree::Expr;
 
@@ -50,7 +50,7 @@ fn bare(mut e: &Expr) -> &Expr {
 
 /// Whether an expression has one value while an entry's rows are read.
 pub(super) fn is_value(planner: &Planner<'_>, entry: usize, e: &Expr) -> bool {
-    rels_of(e) & (1 << entry) == 0 && !has_volatile(planner, e) && !contains_sublink(e)
+    rels_of(e) & (1 << entry) == 0 && !has_volatile(planner, e) && !has_correlated_sublink(e)
 }
 
 /// The rows that an index has; `None`: all.
