@@ -12,7 +12,7 @@ use melba_expression::{Compiler, Expression, Node, Resolved, Scope, filter};
 use melba_tree::{Expr, RangeKind, Var, equal};
 use melba_types::{Batch, Column, DbError, Result};
 
-use super::planner::Planner;
+use super::planner::{Nothing, Planner};
 use super::rels::rels_of;
 
 /// Fewer clusters of rows with hits than this say only in which order of magnitude the share is.
@@ -175,7 +175,7 @@ fn sampled_table<'p>(planner: &'p Planner<'_>, entry: usize) -> Option<(melba_ty
 }
 
 /// Whether an expression calls a function that may take longer for the sample than a plan may: one of an extension (crypt), of a user, or
-/// of a high cost (to_tsvector).
+/// of a high cost (to_tsvector), unless it is called when the expression is compiled.
 fn is_dear(planner: &Planner<'_>, e: &Expr) -> bool {
     let function = match e {
         Expr::Function(call) => call.function,
@@ -183,7 +183,16 @@ fn is_dear(planner: &Planner<'_>, e: &Expr) -> bool {
         Expr::ScalarArray(list) => list.function,
         _ => return false,
     };
-    function.0 >= FIRST_USER_OID || planner.catalog().function(function).is_none_or(|f| f.cost > COST_MAX)
+    let is_dear = function.0 >= FIRST_USER_OID || planner.catalog().function(function).is_none_or(|f| f.cost > COST_MAX);
+    is_dear && !is_computed(planner, e)
+}
+
+/// Whether compiling an expression computes it.
+fn is_computed(planner: &Planner<'_>, e: &Expr) -> bool {
+    let (catalog, session) = (planner.inputs.catalog, planner.inputs.session);
+    let is_const = |e: Expression| e.as_const().is_some();
+    !e.any(&mut |e| matches!(e, Expr::Var(_) | Expr::Sublink(_)))
+        && Compiler::new(catalog, Some(session), &mut Nothing).compile(e).is_ok_and(is_const)
 }
 
 fn is_evaluable(e: &Expression) -> bool {

@@ -21,6 +21,8 @@ const BETWEEN: f64 = 0.005;
 /// Of an array that contains elements, or of a document that contains keys: DEFAULT_CONTAIN_SEL, DEFAULT_MATCHING_SEL.
 const CONTAINS: f64 = 0.005;
 const MATCHING: f64 = 0.01;
+/// Of a document that matches a text search: DEFAULT_TS_MATCH_SEL.
+const TEXT_SEARCH: f64 = 0.005;
 /// Of a pattern that begins with a wildcard: a word of a few letters.
 const PATTERN: f64 = 0.05;
 /// An IN list whose length is not known.
@@ -385,6 +387,7 @@ fn default_of_estimator(planner: &Planner<'_>, op: &OperatorCall) -> Option<f64>
     match &*planner.catalog().operator(op.operator)?.restrict {
         "arraycontsel" => Some(CONTAINS),
         "matchingsel" => Some(MATCHING),
+        "tsmatchsel" => Some(TEXT_SEARCH),
         _ => None,
     }
 }
