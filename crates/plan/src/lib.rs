@@ -28,6 +28,7 @@ mod equivalence;
 pub mod explain;
 pub mod explain_document;
 mod explain_output;
+mod extremes;
 mod failure;
 pub mod file_scan;
 mod fold;

@@ -124,7 +124,7 @@ pub(super) struct Planner<'a> {
     nodes: usize,
     /// The statement has several range entries: EXPLAIN shows columns with the names of theirs.
     pub has_several_entries: bool,
-    scans_tables: bool,
+    pub scans_tables: bool,
     pub prunes_by_parameters: bool,
     /// The statement is one that several threads may run parts of.
     pub may_be_parallel: bool,

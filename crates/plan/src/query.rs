@@ -14,7 +14,7 @@ use super::planner::{Level, Planner, Purpose, Stage, Wish};
 use super::project_set::has_set;
 use super::recheck::{RecheckExpr, rechecks};
 use super::{
-    cte, fold, grouping, groups, join, locking, modify, needed, prepare, project_set, rels, selectivity, set_operation, sort,
+    cte, extremes, fold, grouping, groups, join, locking, modify, needed, prepare, project_set, rels, selectivity, set_operation, sort,
     stage, volatility, window,
 };
 
@@ -62,10 +62,11 @@ fn query_at_level(planner: &mut Planner<'_>, query: &mut Query, purpose: Option<
     if query.set_operation.is_some() {
         return set_operation::set_operation(planner, query);
     }
-    select(planner, query, purpose)
+    extremes::select(planner, query, purpose)
 }
 
-fn select(planner: &mut Planner<'_>, query: &mut Query, purpose: Option<Purpose>) -> Result<Stage> {
+/// A SELECT with the aggregates that it has.
+pub(super) fn select_as_is(planner: &mut Planner<'_>, query: &mut Query, purpose: Option<Purpose>) -> Result<Stage> {
     let grouped = query.has_aggregates || !query.group_by.is_empty() || query.grouping_sets.is_some() || query.having.is_some();
     if grouped {
         fold::lower_having(planner, query);
