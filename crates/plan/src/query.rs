@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_expression::{Expression, Node};
-use melba_tree::{Command, Distinct, Expr, Query, places_of_targets};
+use melba_tree::{Command, Distinct, Expr, Query, SortGroup, Target, places_of_targets};
 use melba_types::{Datum, Result, limits};
 
 use super::dependency::{Dependencies, dependencies};
@@ -14,12 +14,16 @@ use super::planner::{Level, Planner, Purpose, Stage, Wish};
 use super::project_set::has_set;
 use super::recheck::{RecheckExpr, rechecks};
 use super::{
-    cte, extremes, fold, grouping, groups, join, locking, modify, needed, prepare, project_set, rels, selectivity, set_operation, sort,
-    stage, volatility, window,
+    cte, extremes, fold, grouping, groups, join, locking, modify, needed, prepare, project_set, rels, selectivity, set_operation,
+    sort, stage, volatility, window,
 };
 
 /// Assumed of what is no table.
 const ROWS_UNKNOWN: f64 = 1000.0;
+/// LIMIT ends DISTINCT over rows in order early if it wants no more than this share of the distinct rows.
+const DISTINCT_SHARE_MAX: f64 = 0.1;
+/// Distinct rows may be spread unevenly.
+const DISTINCT_SHARE_MIN: f64 = 0.01;
 
 impl<'a> Planner<'a> {
     /// Plans a query at a new level. The result's columns are its visible targets (or RETURNING's).
@@ -79,10 +83,16 @@ pub(super) fn select_as_is(planner: &mut Planner<'_>, query: &mut Query, purpose
     }
     planner.level_mut().entries = std::mem::take(&mut query.range_table);
     needed::gather_needed(planner, query, &tree, purpose.as_ref().map_or(&[][..], |p| &p.needed));
-    let order = if grouped || query.has_windows || query.has_set_returning { vec![] } else { sort::order_keys(planner, query) };
-    let distinct = !matches!(query.distinct, Distinct::None);
-    let reads_all = grouped || distinct || query.has_windows;
-    let wanted = if reads_all { Wanted::All } else { stage::wanted(planner, query) };
+    let (order, wanted) = match &query.distinct {
+        _ if grouped || query.has_windows => (vec![], Wanted::All),
+        Distinct::None if query.has_set_returning => (vec![], stage::wanted(planner, query)),
+        Distinct::None => (sort::order_keys(planner, query), stage::wanted(planner, query)),
+        Distinct::All(groups) => match first_distinct(planner, query, groups) {
+            Some(share) => (sort::order_keys(planner, query), Wanted::Share(share)),
+            None => (vec![], Wanted::All),
+        },
+        Distinct::On(_) => (vec![], Wanted::All),
+    };
     let groups = if matches!(wanted, Wanted::All) { vec![] } else { groups_by_order(planner, &order) };
     let goal = Goal { order, groups, wanted };
     let (path, gates) = join::plan_joins(planner, &tree, &goal)?;
@@ -114,6 +124,23 @@ pub(super) fn select_as_is(planner: &mut Planner<'_>, query: &mut Query, purpose
     let recheck = rechecks(&tree, &planner.level().entries);
     let groups = presorted.checked_sub(1).and_then(|at| goal.groups.get(at)).copied().unwrap_or(1.0);
     finish(planner, query, stage, (presorted, groups), recheck)
+}
+
+/// The share of the rows that DISTINCT reads, where the query's order puts equal rows together and LIMIT wants few of the distinct ones.
+fn first_distinct(planner: &Planner<'_>, query: &Query, groups: &[SortGroup]) -> Option<f64> {
+    let Wanted::Rows(wanted) = stage::wanted(planner, query) else { return None };
+    let is_ordered = |group: &SortGroup| query.order_by.iter().any(|key| key.reference == group.reference);
+    let is_volatile = |target: &Target| volatility::has_volatile(planner, &target.expr);
+    if query.has_set_returning || !groups.iter().all(is_ordered) || query.targets.iter().any(is_volatile) {
+        return None;
+    }
+    let of_target = |target: &Target| {
+        let (entry, column) = selectivity::column_of(planner, &target.expr)?;
+        selectivity::distinct_values(planner, entry, column)
+    };
+    let distinct = query.targets.iter().map(of_target).try_fold(1.0, |all, one| Some(all * one?))?;
+    let share = wanted / distinct;
+    (share <= DISTINCT_SHARE_MAX).then(|| share.max(DISTINCT_SHARE_MIN))
 }
 
 /// `Goal::groups`.
@@ -174,18 +201,22 @@ fn finish(
     }
     let stage = locking::locked(planner, query, stage, recheck)?;
     let mut stage = project_set::targets(planner, query, stage)?;
-    stage = without_duplicates(planner, query, stage)?;
+    let in_order = distinct && presorted > 0 && presorted == query.order_by.len();
+    stage = without_duplicates(planner, query, stage, in_order)?;
     let mut ties = None;
     if !query.order_by.is_empty() {
         let keys = sort::output_keys(planner, &query.order_by, &query.targets, &stage)?;
         ties = query.with_ties.then(|| keys.clone());
-        stage = sort::sorted(planner, stage, keys, bound, shown);
+        if !in_order {
+            stage = sort::sorted(planner, stage, keys, bound, shown);
+        }
     }
     stage = stage::limited(planner, stage, limit, offset, ties);
     stage::strip(planner, stage, visible)
 }
 
-fn without_duplicates(planner: &mut Planner<'_>, query: &Query, stage: Stage) -> Result<Stage> {
+/// `in_order`: rows of DISTINCT come in the query's order, equal ones together.
+fn without_duplicates(planner: &mut Planner<'_>, query: &Query, stage: Stage, in_order: bool) -> Result<Stage> {
     let (groups, on) = match &query.distinct {
         Distinct::None => return Ok(stage),
         Distinct::All(groups) => (groups, false),
@@ -209,7 +240,7 @@ fn without_duplicates(planner: &mut Planner<'_>, query: &Query, stage: Stage) ->
     // Assumed: three rows in ten are distinct.
     estimate.rows = (estimate.rows * 0.3).max(1.0);
     let kinds = stage.node.kinds.clone();
-    let node = DistinctNode { input: stage.node, keys, sorted: on && !query.order_by.is_empty() };
+    let node = DistinctNode { input: stage.node, keys, sorted: in_order || on && !query.order_by.is_empty() };
     let node = planner.node(Op::Distinct(Arc::new(node)), kinds, estimate);
     let stage = Stage { node, layout: stage.layout };
     if !on || !query.order_by.is_empty() {
