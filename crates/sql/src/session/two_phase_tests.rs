@@ -271,7 +271,7 @@ fn a_prepared_transaction_that_cannot_be_restored_can_be_rolled_back() {
     let mut last = None;
     while let Some(batch) = scan.next().expect("scans") {
         let marked = (0..batch.row_ids.len()).filter(|i| batch.columns[0].get(*i).as_bytes().starts_with(&[255; 4]));
-        last = marked.map(|i| (batch.row_ids[i], batch.columns[0].get(i))).last().or(last);
+        last = marked.map(|i| (batch.row_ids[i], batch.columns[0].get(i))).next_back().or(last);
     }
     drop(scan);
     let (id, key) = last.expect("there is one");
