@@ -6,7 +6,7 @@ fn stored(text: &str) -> Vec<u8> {
 
 fn text(bytes: &[u8]) -> String {
     let mut out = Vec::new();
-    write(Json::root(bytes), &mut out);
+    write(Json::root(bytes), &mut out).expect("short");
     String::from_utf8(out).expect("UTF-8")
 }
 
