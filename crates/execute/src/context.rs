@@ -7,7 +7,7 @@ use std::sync::Arc;
 use melba_catalog::Relation;
 use melba_catalog::relations::FIRST_NORMAL_XID;
 use melba_expression::Evaluation;
-use melba_types::{Datum, DbError, Result};
+use melba_types::{Csn, Datum, DbError, Result};
 
 use super::catalog_rows;
 use super::operator::Operator;
@@ -110,6 +110,11 @@ impl<'a> ExecContext<'a> {
     /// The id of the transaction as system columns show it; never 0, which means that there is none.
     pub(crate) fn xid(&self) -> u32 {
         (self.state.tx.xid() as u32).max(FIRST_NORMAL_XID)
+    }
+
+    /// xmin of a version that a commit has made, or this transaction.
+    pub(crate) fn xmin(&self, commit: Option<Csn>) -> Datum {
+        Datum::Oid(commit.map_or_else(|| self.xid(), |csn| self.state.tx.xid_of_commit(csn)))
     }
 
     /// A context of the same execution, over its evaluation.

@@ -93,6 +93,17 @@ struct Version {
     xmax: bool,
 }
 
+/// xmin of a version of a changed row. `is_new`: this transaction has made it.
+fn returned_xmin(ctx: &ExecContext, version: &Version, is_new: bool) -> Result<Datum> {
+    let relation = ctx.catalog().relation(version.table).filter(|_| !is_new);
+    let Some(Storage::Tree(tree)) = relation.map(|relation| &relation.storage) else { return Ok(ctx.xmin(None)) };
+    // Before its change here the row was the view's, or a newer one that others have committed meanwhile.
+    Ok(match ctx.transaction().commit_of(ctx.view(), *tree, version.id)? {
+        None => ctx.xmin(None),
+        Some(_) => ctx.xmin(ctx.transaction().last_commit_of(*tree, version.id)?),
+    })
+}
+
 /// The table that a row to change is in.
 struct Place<'n> {
     /// In the family.
@@ -692,6 +703,7 @@ impl ModifyOp {
         let relation = &self.node.target.relation;
         let width = relation.columns.len();
         let Changed { old, new } = changed;
+        let has_new = new.is_some();
         let mut versions = vec![old, new];
         // MERGE's DELETE shows the old row where neither version is named.
         if returning.latest {
@@ -707,7 +719,7 @@ impl ModifyOp {
                 None => row.extend(std::iter::repeat_n(Datum::Null, width)),
             }
         }
-        for version in &versions {
+        for (at, version) in versions.iter().enumerate() {
             match version {
                 None => row.extend(std::iter::repeat_n(Datum::Null, RETURNED_SYSTEM_COLUMNS.len() + 1)),
                 Some(version) => {
@@ -715,7 +727,7 @@ impl ModifyOp {
                     let fields = returning.live.iter().map(field).collect::<Result<_>>()?;
                     row.extend([
                         Datum::Int8(version.id.0 as i64),
-                        Datum::Oid(melba_plan::SHOWN_XMIN),
+                        if returning.reads_xmin { returned_xmin(ctx, version, at > 0 && has_new)? } else { Datum::Null },
                         Datum::Oid(0),
                         Datum::Oid(if version.xmax { ctx.xid() } else { 0 }),
                         Datum::Oid(0),

@@ -19,7 +19,7 @@ pub mod zone;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-pub use self::source::SHOWN_XMIN;
+pub use self::source::FROZEN_XMIN;
 use super::path::{Access, FamilyPath, Goal, LeafPath, Path, PathKind};
 use super::plain_path::SEQUENTIAL_ROW;
 use super::planner::Planner;

@@ -92,7 +92,7 @@ use melba_expression::{Evaluation, NoSubPlans};
 use melba_fmgr::Session;
 use melba_types::{Result, TreeId};
 
-pub use access::SHOWN_XMIN;
+pub use access::FROZEN_XMIN;
 pub use column_statistics::column_statistics;
 pub use node::{CteNode, Estimate, Plan, PlanCommand, PlanNode, PlanStep, PlanSteps, SubPlanNode};
 pub use steps::plan_of_steps;

@@ -453,9 +453,12 @@ fn returning(
         expressions.push(planner.compile(&expr, &layout)?);
     }
     let live: Vec<usize> = (0..columns).filter(|&c| !relation.columns[c].dropped).collect();
+    let mut xmins = versions.iter().filter_map(|version| layout.position(*version, -2));
+    let reads_xmin = xmins.any(|place| expressions.iter().any(|e| e.reads(place)));
     let returning = Returning {
         expressions,
         latest: default == LATEST,
+        reads_xmin,
         row_type: relation.row_type,
         field_types: live.iter().map(|&c| relation.columns[c].ty).collect(),
         field_names: live.iter().map(|&c| relation.columns[c].name.clone()).collect(),

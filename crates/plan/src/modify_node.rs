@@ -142,6 +142,8 @@ pub struct Returning {
     pub expressions: Vec<Expression>,
     /// MERGE: a column without a version is that of the new row, or of the old one if there is no new one.
     pub latest: bool,
+    /// An expression reads xmin of some version.
+    pub reads_xmin: bool,
     pub row_type: Oid,
     pub field_types: Arc<[Oid]>,
     pub field_names: Arc<[Arc<str>]>,

@@ -238,6 +238,8 @@ pub enum ScanOutput {
     Column(usize),
     /// ctid.
     RowId,
+    /// xmin: the transaction that has made the version.
+    Maker,
     Const(Datum),
     /// The row as a composite value; the columns are indices into the projection, `None` for dropped ones.
     WholeRow {

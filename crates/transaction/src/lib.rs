@@ -218,6 +218,11 @@ impl Tx {
         *self.xid.get_or_init(|| self.cluster.xids.assign())
     }
 
+    /// The id of the transaction that a commit ended, as xmin shows it.
+    pub fn xid_of_commit(&self, csn: Csn) -> u32 {
+        self.cluster.xids.of_commit(csn)
+    }
+
     /// The same where PostgreSQL would have assigned one: it has been requested, or something was changed.
     pub fn xid_if_assigned(&self) -> Option<u64> {
         let has_changed = self.engine.has_writes() || self.has_catalog_changes();

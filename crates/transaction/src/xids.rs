@@ -88,6 +88,16 @@ impl Xids {
         }
     }
 
+    /// The id of the transaction that a commit ended, as xmin shows it in 32 bits: it tells versions of a row apart. A number of the
+    /// commit itself stands for one that had no id, or whose id is forgotten.
+    pub fn of_commit(&self, csn: Csn) -> u32 {
+        let state = self.0.lock();
+        let mut ends = state.by_end.range((csn, 0)..=(csn, u64::MAX)).map(|(_, xid)| *xid);
+        let committed = ends.find(|xid| matches!(state.ended.get(xid), Some((_, XidStatus::Committed))));
+        let shown = committed.unwrap_or(csn.0) as u32;
+        shown.max(FIRST_NORMAL as u32)
+    }
+
     /// `None`: it is too old to be known.
     ///
     /// # Errors
@@ -169,6 +179,16 @@ mod tests {
         xids.end(all[0], Csn(8), true);
         assert_eq!(xids.snapshot(Csn(7)), snapshot(100, 104, &[100]));
         assert_eq!(xids.snapshot(Csn(8)), snapshot(104, 104, &[]));
+    }
+
+    #[test]
+    fn commits_are_shown_by_their_ids_or_by_their_numbers() {
+        let xids = Xids::starting_at(1 << 40);
+        let (first, second) = (xids.assign(), xids.assign());
+        xids.end(first, Csn(7), false);
+        assert_eq!([xids.of_commit(Csn(7)), xids.of_commit(Csn(0))], [7, FIRST_NORMAL as u32]);
+        xids.end(second, Csn(7), true);
+        assert_eq!(xids.of_commit(Csn(7)), second as u32);
     }
 
     #[test]

@@ -134,6 +134,29 @@ impl Transaction {
         see_row(&tree.require_table()?.levels, id, view.csn)
     }
 
+    /// The commit that made the version of a row that a view shows; `None`: this transaction made it, or there is none.
+    pub fn commit_of(&self, view: ReadView, tree: TreeId, id: RowId) -> Result<Option<Csn>> {
+        let tree = self.tree(tree)?;
+        if self.has_writes() {
+            let state = self.state.lock();
+            if state.writes.row(tree.id, id, view.command).is_some() {
+                return Ok(None);
+            }
+            let private: Vec<_> = private_tables(&state.writes, tree.id, view.command);
+            drop(state);
+            if see_in_own(&private, id, view.csn)?.is_some() {
+                return Ok(None);
+            }
+        }
+        Ok(find_row(&tree.require_table()?.levels, id, view.csn)?.map(|(csn, _)| csn))
+    }
+
+    /// The same of its newest version that is committed.
+    pub fn last_commit_of(&self, tree: TreeId, id: RowId) -> Result<Option<Csn>> {
+        let tree = self.tree(tree)?;
+        self.with_newest(|newest| Ok(find_row(&tree.require_table()?.levels, id, newest)?.map(|(csn, _)| csn)))
+    }
+
     /// The newest state of a row: read again after waiting for its lock.
     pub fn get_latest(&self, tree: TreeId, id: RowId) -> Result<Latest> {
         let tree = self.tree(tree)?;

@@ -107,7 +107,7 @@ pub(crate) fn lock_and_recheck(
     }
     let Some(bytes) = latest.row else { return gone(ctx) };
     let projected = values(ctx, source, &source.projection, &bytes)?;
-    Ok(Relock::Changed(source_row(ctx, source, projected, id)?))
+    Ok(Relock::Changed(source_row(ctx, source, projected, id, Some(latest.csn))?))
 }
 
 /// FOR UPDATE and similar clauses; false: the row is to be skipped.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use melba_engine::{Morsel, ScanPiece, TableScan, ZoneOp, ZonePredicate};
 use melba_expression::{Expression, filter_rows, has_effects};
-use melba_types::{BATCH_ROWS, Batch, Column, ColumnData, Datum, DbError, Kind, Oid, Record, Result, RowId};
+use melba_types::{BATCH_ROWS, Batch, Column, ColumnData, Csn, Datum, DbError, Kind, Oid, Record, Result, RowId};
 
 use super::entries::Conditions;
 use super::note_scan;
@@ -363,6 +363,13 @@ pub(crate) fn outputs(ctx: &ExecContext, source: &TableSource, row_ids: &[RowId]
                 column.unwrap_or_else(|| Column::with_capacity(source.kinds[i], 0))
             }
             ScanOutput::RowId => Column::new(ColumnData::Int8(row_ids.iter().map(|r| r.0 as i64).collect())),
+            ScanOutput::Maker => {
+                let mut column = Column::with_capacity(source.kinds[i], rows);
+                for id in row_ids {
+                    column.push(ctx.xmin(ctx.transaction().commit_of(ctx.view(), source.tree, *id)?));
+                }
+                column
+            }
             ScanOutput::Const(value) => melba_expression::repeat(value, source.kinds[i], rows),
             ScanOutput::WholeRow { ty, columns: fields, types, names } => {
                 let mut column = Column::with_capacity(source.kinds[i], rows);
@@ -389,8 +396,14 @@ fn whole_row(ctx: &ExecContext, fields: impl Iterator<Item = Datum>, types: &[Oi
     fields.zip(types).map(|(field, ty)| ctx.expand(field, ctx.catalog().kind_of(*ty).unwrap_or(Kind::Text))).collect()
 }
 
-/// The outputs for one row of a table whose projected columns are given.
-pub(crate) fn source_row(ctx: &ExecContext, source: &TableSource, mut row: Vec<Datum>, id: RowId) -> Result<Vec<Datum>> {
+/// The outputs for one row of a table whose projected columns are given. `commit`: of the version, unless it is the view's.
+pub(crate) fn source_row(
+    ctx: &ExecContext,
+    source: &TableSource,
+    mut row: Vec<Datum>,
+    id: RowId,
+    commit: Option<Csn>,
+) -> Result<Vec<Datum>> {
     if source.plain {
         return Ok(row);
     }
@@ -398,7 +411,14 @@ pub(crate) fn source_row(ctx: &ExecContext, source: &TableSource, mut row: Vec<D
         let value = expression.eval_row(ctx, &row)?;
         row.push(value);
     }
-    output_row(ctx, &source.outputs, &row, id)
+    let mut outputs = output_row(ctx, &source.outputs, &row, id)?;
+    for (output, value) in source.outputs.iter().zip(&mut outputs) {
+        if matches!(output, ScanOutput::Maker) {
+            let seen = || ctx.transaction().commit_of(ctx.view(), source.tree, id);
+            *value = ctx.xmin(commit.map_or_else(seen, |csn| Ok(Some(csn)))?);
+        }
+    }
+    Ok(outputs)
 }
 
 /// The outputs for one row whose columns, virtual ones too, are given.
@@ -408,6 +428,8 @@ pub(crate) fn output_row(ctx: &ExecContext, outputs: &[ScanOutput], row: &[Datum
             ScanOutput::Column(c) => row[*c].clone(),
             ScanOutput::RowId => Datum::Int8(id.0 as i64),
             ScanOutput::Const(value) => value.clone(),
+            // `source_row` knows the version; other rows are no transaction's.
+            ScanOutput::Maker => Datum::Oid(melba_plan::FROZEN_XMIN),
             ScanOutput::WholeRow { ty, columns, types, names } => Datum::Record(Arc::new(Record {
                 type_oid: *ty,
                 field_types: types.clone(),

@@ -38,7 +38,7 @@ impl UniqueScanOp {
         if !ctx.transaction().fetch_values(view, source.tree, id, &source.projection, &source.missing, &mut row)? {
             return Ok(None);
         }
-        let row = source_row(ctx, source, row, id)?;
+        let row = source_row(ctx, source, row, id, None)?;
         for condition in &self.node.filter {
             if !condition.holds(ctx, &row)? {
                 ctx.note_removed(self.id, 1, 0);

@@ -15,8 +15,8 @@ use crate::node::*;
 use crate::planner::Planner;
 use crate::volatility;
 
-/// xmin of every visible row: it counts as written by the frozen transaction.
-pub const SHOWN_XMIN: u32 = 2;
+/// xmin of rows that no transaction has written: it counts as the frozen one's.
+pub const FROZEN_XMIN: u32 = 2;
 
 /// The columns of a stored table that the query reads; `decided` as for `needed`.
 pub fn table_source(
@@ -88,7 +88,8 @@ pub fn scan_outputs(
         let (output, kind) = match column {
             -1 => (ScanOutput::RowId, Kind::Int8),
             -6 => (ScanOutput::Const(Datum::Oid(relation.oid.0)), Kind::Oid),
-            -2 => (ScanOutput::Const(Datum::Oid(SHOWN_XMIN)), Kind::Oid),
+            -2 if matches!(relation.storage, Storage::Tree(_)) => (ScanOutput::Maker, Kind::Oid),
+            -2 => (ScanOutput::Const(Datum::Oid(FROZEN_XMIN)), Kind::Oid),
             c if c < 0 => (ScanOutput::Const(Datum::Oid(0)), Kind::Oid),
             0 => {
                 // A member's row is shown as one of its parent.
