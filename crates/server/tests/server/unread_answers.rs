@@ -248,9 +248,13 @@ fn a_listener_that_does_not_read_costs_a_bounded_queue() {
     let server = Running::start(&[("max_notify_queue_pages", "64")]);
     let (mut listener, mut other) = (server.log_in(), server.log_in());
     assert_eq!(listener.query("listen news"), "CZ");
-    let is_full = |n| other.query(&format!("select pg_notify('news', repeat('x', 7900) || {n})")).contains('E');
-    assert!((0..20_000).any(is_full));
-    assert_eq!(value(&mut other, "select pg_notification_queue_usage() > 0.9"), "t");
+    let stays_full = |_| {
+        let mut is_full = |n| other.query(&format!("select pg_notify('news', repeat('x', 7900) || {n})")).contains('E');
+        assert!((0..20_000).any(&mut is_full));
+        // What the listener's socket took meanwhile makes room.
+        value(&mut other, "select pg_notification_queue_usage() > 0.9") == "t"
+    };
+    assert!((0..100).any(stays_full));
     drop(listener);
     await_value(&mut other, "select pg_notification_queue_usage()", "0");
     assert_eq!(other.query("notify news"), "CZ");
