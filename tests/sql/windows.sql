@@ -28,3 +28,6 @@ select sum(a) over (order by a rows between 1 preceding and null following) from
 select sum(a) over (order by a groups between 1 preceding and -1 following) from no_rows;
 select sum(a) over (order by a rows between 1 preceding and 1 following) from no_rows;
 drop table no_rows;
+-- ntile takes its first argument that is not NULL.
+SELECT id, ntile(a) OVER (ORDER BY id) FROM (VALUES (1, NULL), (2, NULL), (3, 2), (4, 7), (5, NULL), (6, 1)) v (id, a);
+SELECT id, ntile(a) OVER (PARTITION BY id % 2 ORDER BY id) FROM (VALUES (1, NULL), (2, 3), (3, NULL), (4, 0), (6, 1)) v (id, a) ORDER BY 1;

@@ -46,11 +46,19 @@ fn by_group(p: &dyn Partition, sink: Sink<'_>, result: impl Fn(usize, usize, usi
     Ok(())
 }
 
+/// The first argument that is not NULL decides, and its row begins the first bucket.
 fn ntile(_: &CallInfo<'_>, p: &dyn Partition, sink: Sink<'_>) -> Result<()> {
     let rows = p.rows();
-    let buckets = match if rows == 0 { Datum::Null } else { p.argument(0, 0)? } {
-        Datum::Null => return (0..rows).try_for_each(|_| sink(Datum::Null)),
-        v => v.as_i32(),
+    let mut first = 0;
+    let buckets = loop {
+        if first == rows {
+            return Ok(());
+        }
+        match p.argument(first, 0)? {
+            Datum::Null => sink(Datum::Null)?,
+            v => break v.as_i32(),
+        }
+        first += 1;
     };
     if buckets <= 0 {
         return Err(err!(INVALID_ARGUMENT_FOR_NTILE, "argument of ntile must be greater than zero"));
@@ -61,7 +69,7 @@ fn ntile(_: &CallInfo<'_>, p: &dyn Partition, sink: Sink<'_>) -> Result<()> {
         let in_larger = larger * (size + 1);
         if row < in_larger { row / (size + 1) } else { larger + (row - in_larger) / size.max(1) }
     };
-    (0..rows).try_for_each(|row| sink(Datum::Int4(number(row) as i32 + 1)))
+    (first..rows).try_for_each(|row| sink(Datum::Int4(number(row - first) as i32 + 1)))
 }
 
 /// lag and lead: the first argument some rows away, or the third argument outside the partition.
