@@ -5,14 +5,12 @@ use melba_catalog::IndexKey;
 use melba_tree::{AggregateCall, Const, Distinct, Expr, FromItem, Query, RangeKind, SortGroup, Sublink, SublinkKind, Target};
 use melba_types::{Datum, Oid, Result, oids};
 
+use super::implication::{GREATER, LESS};
 use super::planner::{Level, Planner, Purpose, Stage};
+use super::prepare::query_refers_out;
 use super::query::select_as_is;
 use super::rels::{contains_sublink, plain_column};
 use super::volatility::has_volatile;
-
-/// The lesser strategies of a B-tree order ascending, the greater ones descending.
-const LESS: i16 = 1;
-const GREATER: i16 = 5;
 
 /// Plans a query in the cheaper way of the two, if there are two.
 pub(super) fn select(planner: &mut Planner<'_>, query: &mut Query, purpose: Option<Purpose>) -> Result<Stage> {
@@ -48,7 +46,7 @@ fn by_first_rows(planner: &Planner<'_>, query: &Query) -> Option<Query> {
     let [FromItem::Range(entry)] = query.from[..] else { return None };
     let is_fixed = |e: &Expr| !contains_sublink(e) && !has_volatile(planner, e);
     // Of a subquery that depends on an outer row, the new ones would depend on it, too.
-    if !is_plain || query.range_table.len() != 1 || refers_out(query) || !query.filter.as_ref().is_none_or(is_fixed) {
+    if !is_plain || query.range_table.len() != 1 || query_refers_out(query) || !query.filter.as_ref().is_none_or(is_fixed) {
         return None;
     }
     let RangeKind::Relation { oid, sample: None, .. } = &query.range_table[entry].kind else { return None };
@@ -84,19 +82,6 @@ fn by_first_rows(planner: &Planner<'_>, query: &Query) -> Option<Query> {
     Some(outer)
 }
 
-fn refers_out(query: &Query) -> bool {
-    let mut found = false;
-    query.visit(0, &mut |e, level| {
-        found |= match e {
-            Expr::Var(v) => v.levels_up > level,
-            Expr::Aggregate(a) => a.levels_up > level,
-            _ => false,
-        };
-        !found
-    });
-    found
-}
-
 /// The subquery whose value an aggregate is.
 fn first_row(planner: &Planner<'_>, query: &Query, call: &AggregateCall, arg: &Expr) -> Option<Sublink> {
     let catalog = planner.catalog();
@@ -104,6 +89,7 @@ fn first_row(planner: &Planner<'_>, query: &Query, call: &AggregateCall, arg: &E
     if !sort.is_valid() || call.levels_up != 0 || call.filter.is_some() || call.input_collation != arg.collation() {
         return None;
     }
+    // The lesser strategies order ascending, the greater ones descending.
     let descending = match catalog.btree_strategy(sort)?.1 {
         LESS => false,
         GREATER => true,

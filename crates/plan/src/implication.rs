@@ -16,11 +16,11 @@ use crate::selectivity::constant;
 const LIST_VALUES_MAX: usize = 100;
 
 /// Strategies of B-tree families.
-const LESS: i16 = 1;
-const LESS_EQUAL: i16 = 2;
-const EQUAL: i16 = 3;
-const GREATER_EQUAL: i16 = 4;
-const GREATER: i16 = 5;
+pub const LESS: i16 = 1;
+pub const LESS_EQUAL: i16 = 2;
+pub const EQUAL: i16 = 3;
+pub const GREATER_EQUAL: i16 = 4;
+pub const GREATER: i16 = 5;
 /// Not one of them: the negator of EQUAL.
 const NOT_EQUAL: i16 = 6;
 

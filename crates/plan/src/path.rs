@@ -77,10 +77,16 @@ impl Path {
         }
         let groups = if self.ordered > 0 { goal.groups[self.ordered - 1].clamp(1.0, self.rows.max(1.0)) } else { 1.0 };
         let read = (goal.wanted.share_of(self.rows) + 1.0 / groups).min(1.0);
-        // A comparison costs 0.005, twice cpu_operator_cost as in PostgreSQL.
-        let comparisons = self.rows * (self.rows / groups).max(2.0).log2();
-        self.startup + ((self.total - self.startup) + comparisons * 0.005) * read
+        self.startup + ((self.total - self.startup) + sorting_cost(self.rows, groups)) * read
     }
+}
+
+/// Twice PostgreSQL's cpu_operator_cost.
+pub(super) const COMPARISON: f64 = 0.005;
+
+/// The cost of sorting the rows of some groups, group by group.
+pub(super) fn sorting_cost(rows: f64, groups: f64) -> f64 {
+    rows * (rows / groups).max(2.0).log2() * COMPARISON
 }
 
 /// How a range table entry is read.

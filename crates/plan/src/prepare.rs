@@ -588,15 +588,30 @@ pub(super) fn is_of_joins(q: &Query) -> bool {
         && q.locking.is_empty()
 }
 
+/// The query, of those around it, that a column or an aggregate is of.
+fn levels_up(e: &Expr) -> Option<usize> {
+    match e {
+        Expr::Var(v) => Some(v.levels_up),
+        Expr::Aggregate(a) => Some(a.levels_up),
+        _ => None,
+    }
+}
+
 /// Whether a subquery's expression refers to any query around it.
 pub(super) fn refers_out(e: &Expr) -> bool {
     let mut found = false;
     e.visit(0, &mut |e, level| {
-        found |= match e {
-            Expr::Var(v) => v.levels_up > level,
-            Expr::Aggregate(a) => a.levels_up > level,
-            _ => false,
-        };
+        found |= levels_up(e).is_some_and(|up| up > level);
+        !found
+    });
+    found
+}
+
+/// The same of anything in a query.
+pub(super) fn query_refers_out(query: &Query) -> bool {
+    let mut found = false;
+    query.visit(0, &mut |e, level| {
+        found |= levels_up(e).is_some_and(|up| up > level);
         !found
     });
     found
@@ -618,11 +633,7 @@ pub(super) fn lower(e: &mut Expr) {
 pub(super) fn refers_up(query: &Query, up: usize) -> bool {
     let mut found = false;
     query.visit(0, &mut |e, level| {
-        found |= match e {
-            Expr::Var(v) => v.levels_up == level + up,
-            Expr::Aggregate(a) => a.levels_up == level + up,
-            _ => false,
-        };
+        found |= levels_up(e) == Some(level + up);
         !found
     });
     found

@@ -11,7 +11,7 @@ use melba_types::{DbError, Kind, Oid, Result, err, oids};
 
 use super::layout::{Layout, same};
 use super::node::*;
-use super::path::OrderKey;
+use super::path::{OrderKey, sorting_cost};
 use super::planner::{Planner, Stage};
 use super::{parallel, top_filter};
 
@@ -127,7 +127,7 @@ pub fn partly_sorted(
     let mut estimate = stage.node.estimate;
     // 0.005 a comparison: twice cpu_operator_cost, as in PostgreSQL.
     let groups = groups.clamp(1.0, estimate.rows.max(1.0));
-    estimate.total += estimate.rows * (estimate.rows / groups).max(2.0).log2() * 0.005;
+    estimate.total += sorting_cost(estimate.rows, groups);
     estimate.startup += (estimate.total - estimate.startup) / groups;
     let kinds = stage.node.kinds.clone();
     let top_filter = match (&bound, keys.first()) {

@@ -6,6 +6,7 @@ use melba_fmgr::order::is_same_order;
 use melba_tree::{
     Command, Distinct, Expr, OutputColumn, Query, RangeKind, SetInput, SetOperation, SetTree, SortGroup, places_of_targets,
 };
+use melba_types::{Kind, Oid};
 
 use super::node::*;
 use super::path::{OrderKey, Wanted};
@@ -24,7 +25,7 @@ struct UnionKey {
     /// Position of the column.
     column: usize,
     group: SortGroup,
-    collation: melba_types::Oid,
+    collation: Oid,
 }
 
 impl UnionOrder {
@@ -71,22 +72,14 @@ impl UnionOrder {
             return None;
         }
         let mut arm = arm.clone();
-        let mut last = arm.targets.iter().map(|t| t.reference).max().unwrap_or(0);
         for key in &self.keys {
-            let target = arm.targets.get_mut(key.column)?;
-            if !is_same_order(planner.catalog(), target.expr.collation(), key.collation) {
-                return None;
-            }
-            if target.reference == 0 {
-                last += 1;
-                target.reference = last;
-            }
-            arm.order_by.push(SortGroup { reference: target.reference, ..key.group.clone() });
+            let reference = reference_of(planner, &mut arm, key.column, key.collation)?;
+            arm.order_by.push(SortGroup { reference, ..key.group.clone() });
         }
         Some(arm)
     }
 
-    pub fn sort_keys(&self, planner: &Planner<'_>, tree: &SetTree, kinds: &[melba_types::Kind]) -> Vec<SortKey> {
+    pub fn sort_keys(&self, planner: &Planner<'_>, tree: &SetTree, kinds: &[Kind]) -> Vec<SortKey> {
         let key = |key: &UnionKey| {
             let ty = tree.columns[key.column].ty;
             let part = KeyPart::new(planner.catalog(), (ty, key.collation), key.group.descending, key.group.nulls_first);
@@ -94,6 +87,19 @@ impl UnionOrder {
         };
         self.keys.iter().map(key).collect()
     }
+}
+
+/// The number by which ORDER BY names a target; `None` where that has not the order of a collation.
+fn reference_of(planner: &Planner<'_>, query: &mut Query, target: usize, collation: Oid) -> Option<u32> {
+    let last = query.targets.iter().map(|t| t.reference).max().unwrap_or(0);
+    let target = query.targets.get_mut(target)?;
+    if !is_same_order(planner.catalog(), target.expr.collation(), collation) {
+        return None;
+    }
+    if target.reference == 0 {
+        target.reference = last + 1;
+    }
+    Some(target.reference)
 }
 
 /// A UNION ALL in FROM with the order that the query around it wants, if it wants one of columns of this subquery alone.
@@ -105,21 +111,13 @@ pub(super) fn wished_union(planner: &Planner<'_>, query: &Query, entry: usize, o
         return None;
     }
     let mut wished = query.clone();
-    let mut last = wished.targets.iter().map(|t| t.reference).max().unwrap_or(0);
     for key in order {
         let Expr::Var(v) = &key.expr else { return None };
         let at = usize::try_from(v.column).ok()?.checked_sub(1).filter(|_| v.entry == entry && v.levels_up == 0)?;
-        let target = wished.targets.get_mut(at)?;
-        if !is_same_order(planner.catalog(), target.expr.collation(), v.collation) {
-            return None;
-        }
-        if target.reference == 0 {
-            last += 1;
-            target.reference = last;
-        }
+        let reference = reference_of(planner, &mut wished, at, v.collation)?;
         let operators = planner.catalog().type_operators(v.ty);
         wished.order_by.push(SortGroup {
-            reference: target.reference,
+            reference,
             equal: operators.equal,
             sort: if key.descending { operators.greater } else { operators.less },
             descending: key.descending,

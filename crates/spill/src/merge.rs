@@ -1,9 +1,9 @@
 //! Sorted rows, in memory and in runs, read as one.
 
-use melba_types::merge_heap::MergeHeap;
+use melba_types::merge_heap::{MergeHeap, head};
 use melba_types::{BATCH_ROWS, Batch, ByteStrings, Column, ColumnData, DbError, Result};
 
-use super::order::{OrderedRow, head};
+use super::order::OrderedRow;
 use super::{Run, RunReader};
 
 /// Batches that are read for one answer, at most; their rows are copied into it.

@@ -7,6 +7,7 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
+use melba_types::merge_heap::head;
 use melba_types::{ByteStrings, Result, limits};
 
 use super::packing::{Packing, Span};
@@ -207,19 +208,6 @@ impl Scattered {
     fn of(&self, part: usize) -> &[OrderedRow] {
         let start = part.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.entries[start as usize..self.ends[part] as usize]
-    }
-}
-
-/// Eight bytes of a key from `from` on, big-endian; zeros where the key has ended.
-pub(super) fn head(key: &[u8], from: usize) -> u64 {
-    let rest = key.get(from..).unwrap_or_default();
-    match rest.first_chunk::<8>() {
-        Some(first) => u64::from_be_bytes(*first),
-        None => {
-            let mut padded = [0; 8];
-            padded[..rest.len()].copy_from_slice(rest);
-            u64::from_be_bytes(padded)
-        }
     }
 }
 

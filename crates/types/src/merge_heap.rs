@@ -14,6 +14,20 @@ struct Top {
     input: u32,
 }
 
+/// Eight bytes of a key from `from` on, big-endian; zeros where the key has ended.
+#[inline]
+pub fn head(key: &[u8], from: usize) -> u64 {
+    let rest = key.get(from..).unwrap_or_default();
+    match rest.first_chunk::<8>() {
+        Some(first) => u64::from_be_bytes(*first),
+        None => {
+            let mut padded = [0; 8];
+            padded[..rest.len()].copy_from_slice(rest);
+            u64::from_be_bytes(padded)
+        }
+    }
+}
+
 impl MergeHeap {
     /// All inputs by number, each with eight bytes of its key, big-endian, from where the keys of all may begin to differ; zeros
     /// where the key has ended.

@@ -117,36 +117,33 @@ impl Transaction {
     }
 
     pub(crate) fn find(&self, view: ReadView, tree: &Tree, id: RowId) -> Result<Option<Found>> {
-        if self.has_writes() {
-            let state = self.state.lock();
-            state.check_failure()?;
-            if let Some(own) = state.writes.row(tree.id, id, view.command) {
-                return Ok(Some(Found::Memory(own.cloned())));
-            }
-            let private: Vec<_> = private_tables(&state.writes, tree.id, view.command);
-            drop(state);
-            if !private.is_empty()
-                && let Some(found) = see_in_own(&private, id, view.csn)?
-            {
-                return Ok(Some(found));
-            }
+        match self.find_own(view, tree, id)? {
+            None => see_row(&tree.require_table()?.levels, id, view.csn),
+            own => Ok(own),
         }
-        see_row(&tree.require_table()?.levels, id, view.csn)
+    }
+
+    /// The version that this transaction has made, if it has.
+    #[inline]
+    fn find_own(&self, view: ReadView, tree: &Tree, id: RowId) -> Result<Option<Found>> {
+        if !self.has_writes() {
+            return Ok(None);
+        }
+        let state = self.state.lock();
+        state.check_failure()?;
+        if let Some(own) = state.writes.row(tree.id, id, view.command) {
+            return Ok(Some(Found::Memory(own.cloned())));
+        }
+        let private: Vec<_> = private_tables(&state.writes, tree.id, view.command);
+        drop(state);
+        if private.is_empty() { Ok(None) } else { see_in_own(&private, id, view.csn) }
     }
 
     /// The commit that made the version of a row that a view shows; `None`: this transaction made it, or there is none.
     pub fn commit_of(&self, view: ReadView, tree: TreeId, id: RowId) -> Result<Option<Csn>> {
         let tree = self.tree(tree)?;
-        if self.has_writes() {
-            let state = self.state.lock();
-            if state.writes.row(tree.id, id, view.command).is_some() {
-                return Ok(None);
-            }
-            let private: Vec<_> = private_tables(&state.writes, tree.id, view.command);
-            drop(state);
-            if see_in_own(&private, id, view.csn)?.is_some() {
-                return Ok(None);
-            }
+        if self.find_own(view, &tree, id)?.is_some() {
+            return Ok(None);
         }
         Ok(find_row(&tree.require_table()?.levels, id, view.csn)?.map(|(csn, _)| csn))
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use melba_engine::Held;
 use melba_plan::node::AppendNode;
-use melba_types::merge_heap::MergeHeap;
+use melba_types::merge_heap::{MergeHeap, head};
 use melba_types::{BATCH_ROWS, Batch, ByteStrings, Column, Result};
 
 use super::sort::encode_keys;
@@ -42,8 +42,7 @@ impl Input {
 
     /// The first eight bytes of the key.
     fn head(&self) -> u64 {
-        let key = self.key();
-        u64::from_be_bytes(std::array::from_fn(|i| key.get(i).copied().unwrap_or(0)))
+        head(self.key(), 0)
     }
 
     fn column(&self, at: usize) -> Option<&Column> {

@@ -8,7 +8,7 @@ use melba_fmgr::order;
 use melba_types::{Oid, Result, TreeId, oids};
 
 use super::indexed::{IndexedTerm, has_all, is_value, predicate};
-use crate::implication::implies;
+use crate::implication::{EQUAL, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, implies};
 use crate::index_path::{ArmChoice, BoundChoice, IndexChoice, Match, RangeChoice};
 use crate::layout::boolean;
 use crate::path::{Access, Goal, LeafPath, Path, PathKind};
@@ -140,12 +140,12 @@ fn is_ordered_tree(index: &Relation) -> bool {
     [classes::BTREE, classes::HASH].contains(&index.access_method)
 }
 
-/// The B-tree's number of an operator in an operator class, where equality is 3.
+/// The B-tree's number of an operator in an operator class.
 fn strategy(catalog: &Catalog, operator: Oid, opclass: Oid) -> Option<i16> {
     let class = catalog.access_methods().class(opclass)?;
     let found = catalog.operator_strategy(operator, class.family)?;
     match class.method {
-        classes::HASH => Some(3).filter(|_| found == 1),
+        classes::HASH => Some(EQUAL).filter(|_| found == 1),
         _ => Some(found),
     }
 }
@@ -267,7 +267,7 @@ fn bound(planner: &Planner<'_>, entry: usize, (index, at): (&OrderedIndex, usize
     let collation = order::index_collation(catalog, key);
     // Whether an operator by a collation finds what it compares in the index.
     let suits = |strategy: i16, by: Oid| match strategy {
-        3 => order::is_same_equality(catalog, collation, by),
+        EQUAL => order::is_same_equality(catalog, collation, by),
         _ => order::is_same_order(catalog, collation, by),
     };
     let is_key = |e: &Expr| term.is(e, entry);
@@ -295,18 +295,19 @@ fn bound(planner: &Planner<'_>, entry: usize, (index, at): (&OrderedIndex, usize
             let strategy = strategy(catalog, op.operator, opclass).filter(|strategy| suits(*strategy, op.input_collation))?;
             let value = value.clone();
             Some(match (strategy, flipped) {
-                (3, _) => Bound::Match(Match::Equal(value)),
-                (1, false) | (5, true) => Bound::Upper(BoundChoice { values: vec![value], inclusive: false }),
-                (2, false) | (4, true) => Bound::Upper(BoundChoice { values: vec![value], inclusive: true }),
-                (4, false) | (2, true) => Bound::Lower(BoundChoice { values: vec![value], inclusive: true }),
-                (5, false) | (1, true) => Bound::Lower(BoundChoice { values: vec![value], inclusive: false }),
+                (EQUAL, _) => Bound::Match(Match::Equal(value)),
+                (LESS, false) | (GREATER, true) => Bound::Upper(BoundChoice { values: vec![value], inclusive: false }),
+                (LESS_EQUAL, false) | (GREATER_EQUAL, true) => Bound::Upper(BoundChoice { values: vec![value], inclusive: true }),
+                (GREATER_EQUAL, false) | (LESS_EQUAL, true) => Bound::Lower(BoundChoice { values: vec![value], inclusive: true }),
+                (GREATER, false) | (LESS, true) => Bound::Lower(BoundChoice { values: vec![value], inclusive: false }),
                 _ => return None,
             })
         }
         Expr::ScalarArray(s) if s.any && is_key(&s.scalar) && is_value(&s.array) => {
             let strategy = strategy(catalog, s.operator, opclass).filter(|strategy| suits(*strategy, s.input_collation))?;
             let element = planner.catalog().array_element(s.array.ty())?;
-            (strategy == 3 && comparison::comparable(planner, ty, element)).then(|| Bound::Match(Match::AnyOf(s.array.clone())))
+            (strategy == EQUAL && comparison::comparable(planner, ty, element))
+                .then(|| Bound::Match(Match::AnyOf(s.array.clone())))
         }
         Expr::RowCompare(row) => row_bound(planner, entry, (index, at), row),
         Expr::NullTest { arg, is_null, row: false } if is_key(arg) => {
@@ -323,10 +324,10 @@ fn row_bound(planner: &Planner<'_>, entry: usize, (index, at): (&OrderedIndex, u
     let flipped = !index.terms[at].is(&row.left[0], entry);
     let (own, others) = if flipped { (&row.right, &row.left) } else { (&row.left, &row.right) };
     let (wanted, is_less, inclusive) = match row.comparison {
-        Comparison::Less => (1, true, false),
-        Comparison::LessEqual => (2, true, true),
-        Comparison::GreaterEqual => (4, false, true),
-        Comparison::Greater => (5, false, false),
+        Comparison::Less => (LESS, true, false),
+        Comparison::LessEqual => (LESS_EQUAL, true, true),
+        Comparison::GreaterEqual => (GREATER_EQUAL, false, true),
+        Comparison::Greater => (GREATER, false, false),
         Comparison::Equal | Comparison::NotEqual => return None,
     };
     let catalog = planner.catalog();

@@ -18,7 +18,7 @@ use crate::layout::Layout;
 use crate::member::Member;
 use crate::node::*;
 use crate::path::{Access, FamilyPath, LeafPath, MemberPath};
-use crate::path::{Goal, OrderKey, Path, PathKind};
+use crate::path::{COMPARISON, Goal, OrderKey, Path, PathKind, sorting_cost};
 use crate::planner::{Planner, Stage};
 use crate::pruning::Pruner;
 use crate::rels::{Rels, contains_sublink};
@@ -29,9 +29,6 @@ use melba_expression::Node;
 use melba_expression::key::KeyPart;
 use melba_table::PartitionMap;
 use melba_tree::{Expr, RangeEntry, RangeKind};
-
-/// Twice PostgreSQL's cpu_operator_cost.
-const COMPARISON: f64 = 0.005;
 
 impl Member {
     fn new(parent: &Arc<Relation>, relation: &Arc<Relation>, alias: Option<Arc<str>>) -> Member {
@@ -236,7 +233,7 @@ struct FamilyWays<'a> {
 impl FamilyWays<'_> {
     /// The members' rows one after the other.
     fn appended(&self, wanted: Rels, used: &[usize]) -> Option<Rc<Path>> {
-        let paths = self.choices.iter().map(|c| cheapest(c, wanted, used)).collect::<Option<Vec<_>>>()?;
+        let paths = self.choices.iter().map(|c| cheapest(c, wanted, used, |path| path.total)).collect::<Option<Vec<_>>>()?;
         let sum = |f: fn(&Path) -> f64| paths.iter().map(|p| f(p)).sum::<f64>();
         let (rows, total) = (sum(|p| p.rows), sum(|p| p.total));
         let members = self.members.iter().zip(&paths).map(|(m, p)| MemberPath { member: m.clone(), path: p.clone() }).collect();
@@ -252,7 +249,8 @@ impl FamilyWays<'_> {
         goal: &Goal,
         (wanted, used): (Rels, &[usize]),
     ) -> Result<Option<Rc<Path>>> {
-        let paths: Option<Vec<_>> = self.choices.iter().map(|c| best_ordered(c, wanted, used, goal)).collect();
+        let paths: Option<Vec<_>> =
+            self.choices.iter().map(|c| cheapest(c, wanted, used, |path| path.sorted_cost(goal))).collect();
         let Some(mut paths) = paths else { return Ok(None) };
         // A sort above may bring rows with equal keys into the rest of the order.
         let keys = paths.iter().map(|path| path.ordered.min(order.len())).max().unwrap_or(0);
@@ -267,9 +265,9 @@ impl FamilyWays<'_> {
         }
         let is_merged = by_bounds.is_none() && members.len() > 1;
         let rows = paths.iter().map(|p| p.rows).sum::<f64>();
-        let startups = paths.iter().map(|p| if p.ordered >= keys { p.startup } else { p.total + sorting(p.rows) });
+        let startups = paths.iter().map(|p| if p.ordered >= keys { p.startup } else { p.total + sorting_cost(p.rows, 1.0) });
         let startup = if is_merged { startups.sum() } else { startups.take(1).sum() };
-        let total: f64 = paths.iter().map(|p| p.total + if p.ordered >= keys { 0.0 } else { sorting(p.rows) }).sum();
+        let total: f64 = paths.iter().map(|p| p.total + if p.ordered >= keys { 0.0 } else { sorting_cost(p.rows, 1.0) }).sum();
         // A row is put into its place among the members' with two comparisons a step.
         let merging = if is_merged { rows * (members.len() as f64).log2() * 2.0 * COMPARISON } else { 0.0 };
         let members = members.into_iter().zip(paths).map(|(member, path)| MemberPath { member, path }).collect();
@@ -429,18 +427,8 @@ fn shapes(choices: &[Vec<(Rc<Path>, Vec<usize>)>]) -> Vec<(u128, Vec<usize>)> {
     out
 }
 
-/// The cost of sorting rows.
-fn sorting(rows: f64) -> f64 {
-    rows * rows.max(2.0).log2() * COMPARISON
-}
-
-/// The best way to a member's rows in the required order, by sorting them or not.
-fn best_ordered(choices: &[(Rc<Path>, Vec<usize>)], params: u128, used: &[usize], goal: &Goal) -> Option<Rc<Path>> {
+/// The cheapest way to a member's rows by some measure.
+fn cheapest(choices: &[(Rc<Path>, Vec<usize>)], params: u128, used: &[usize], cost: impl Fn(&Path) -> f64) -> Option<Rc<Path>> {
     let fits = choices.iter().filter(|(path, u)| path.params == params && *u == used);
-    fits.min_by(|a, b| a.0.sorted_cost(goal).total_cmp(&b.0.sorted_cost(goal))).map(|(path, _)| path.clone())
-}
-
-fn cheapest(choices: &[(Rc<Path>, Vec<usize>)], params: u128, used: &[usize]) -> Option<Rc<Path>> {
-    let fits = choices.iter().filter(|(path, u)| path.params == params && *u == used);
-    fits.min_by(|a, b| a.0.total.total_cmp(&b.0.total)).map(|(path, _)| path.clone())
+    fits.min_by(|a, b| cost(&a.0).total_cmp(&cost(&b.0))).map(|(path, _)| path.clone())
 }

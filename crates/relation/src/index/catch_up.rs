@@ -54,30 +54,35 @@ impl Building<'_> {
         // Later than the entries that are there, which it may delete.
         engine.current_view(until);
         let changed = DifferingRows::find(engine, self.target.tree, since, until)?;
-        // Another row may have got the key that one has lost.
+        // Another row may have got the unique key that one has lost: then all are removed before any is entered.
+        let enters_later = self.index.unique;
         for id in &changed.ids {
             self.ctx.check_interrupt()?;
             let (before, now) = (self.entries(since, *id)?, self.entries(until, *id)?);
             for entry in before.iter().filter(|entry| !now.contains(entry)) {
                 engine.index(self.index.tree).delete(&entry.key, *id)?;
             }
-        }
-        for id in &changed.ids {
-            self.ctx.check_interrupt()?;
-            let (before, now) = (self.entries(since, *id)?, self.entries(until, *id)?);
-            for entry in now.iter().filter(|entry| !before.contains(entry)) {
-                self.enter(until, entry, *id)?;
+            if !enters_later {
+                self.enter(until, (&before, &now), *id)?;
             }
+        }
+        for id in changed.ids.iter().filter(|_| enters_later) {
+            self.ctx.check_interrupt()?;
+            self.enter(until, (&self.entries(since, *id)?, &self.entries(until, *id)?), *id)?;
         }
         Ok(changed.ids.len())
     }
 
-    fn enter(&self, view: ReadView, entry: &Entry, id: RowId) -> Result<()> {
+    /// Inserts the entries that a row did not have before.
+    fn enter(&self, view: ReadView, (before, now): (&[Entry], &[Entry]), id: RowId) -> Result<()> {
         let index = self.ddl.tx().engine.index(self.index.tree);
-        if entry.is_unique && index.probe_latest(&entry.key, Some(id))?.is_some() {
-            return Err(self.not_unique(view, id)?);
+        for entry in now.iter().filter(|entry| !before.contains(entry)) {
+            if entry.is_unique && index.probe_latest(&entry.key, Some(id))?.is_some() {
+                return Err(self.not_unique(view, id)?);
+            }
+            index.insert(&entry.key, id)?;
         }
-        Ok(index.insert(&entry.key, id)?)
+        Ok(())
     }
 
     /// The entries of a row as a view shows it; none when there is no such row.
